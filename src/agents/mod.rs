@@ -1,0 +1,66 @@
+//! What is served: the [`Agent`] trait, its request, and the registry.
+//!
+//! A backend folder owns its configuration's meaning and its tests, emits AgentScope events only,
+//! and never names an AG-UI event.
+
+use std::{pin::Pin, sync::Arc};
+
+use agui_adapter::{
+    model::{AgentEvent, Msg},
+    resume::Decision,
+};
+use agui_protocol::{RunAgentInput, RunId, ThreadId};
+use futures_util::Stream;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// The stream of a run: agent events until the reply ends, or one error.
+pub type AgentStream = Pin<Box<dyn Stream<Item = Result<AgentEvent, AgentError>> + Send>>;
+
+/// Runtime context of a run (design: the resolver's values, then the protocol's own keys).
+pub type RuntimeContext = serde_json::Map<String, Value>;
+
+/// Something that can be talked to.
+///
+/// One object serves many threads at once; everything that belongs to a run is in the request.
+pub trait Agent: Send + Sync + 'static {
+    /// Starts one run. Dropping the stream stops the run, down to requests under way;
+    /// `request.cancel` asks it to stop in order and to end its stream with an
+    /// [`AgentEnd`](agui_adapter::model::AgentEventKind::AgentEnd) whose reason is interrupted.
+    fn run(&self, request: AgentRequest) -> AgentStream;
+}
+
+/// Everything that one run needs.
+#[derive(Clone, Debug)]
+pub struct AgentRequest {
+    /// The conversation.
+    pub thread_id: ThreadId,
+    /// The run.
+    pub run_id: RunId,
+    /// The run input as it came.
+    pub input: Arc<RunAgentInput>,
+    /// The history as AgentScope messages.
+    pub messages: Vec<Msg>,
+    /// Answers to the interrupts with which the thread's last run ended; empty in a fresh run.
+    pub decisions: Vec<Decision>,
+    /// What the agent parked when it stopped to ask.
+    pub parked: Option<Value>,
+    /// The thread's state at the start of the run.
+    pub state: Value,
+    /// Context for agents, tools and extensions.
+    pub context: Arc<RuntimeContext>,
+    /// Asks the run to stop in order.
+    pub cancel: CancellationToken,
+}
+
+/// Why a run failed: the code and the sentence that the client sees, and the cause for the log.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct AgentError {
+    /// Stable code, e.g. `INTERNAL_ERROR`.
+    pub code: &'static str,
+    /// For people: no secrets, hosts, paths or backtraces.
+    pub message: String,
+    /// For the log only.
+    pub cause: Option<String>,
+}

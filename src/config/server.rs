@@ -1,0 +1,25 @@
+//! Key `server`.
+
+/// Where and how the server listens.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Address to bind; default 127.0.0.1.
+    pub host: String,
+    /// Port to bind; 0 picks a free one; default 8080.
+    pub port: u16,
+    /// Longest request body in bytes; default 16 MiB.
+    pub request_body_limit: usize,
+    /// Runs at once; beyond it requests are answered with 429; default 10000.
+    pub max_concurrent_runs: usize,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: 8080,
+            request_body_limit: 16 << 20,
+            max_concurrent_runs: 10_000,
+        }
+    }
+}
