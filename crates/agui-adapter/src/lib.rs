@@ -13,5 +13,6 @@ pub mod model;
 pub mod options;
 pub mod outbound;
 pub mod resume;
+mod sequencer;
 pub mod tail;
 pub mod truncate;

@@ -25,6 +25,8 @@ pub struct TailSetup {
     pub peer: Peer,
     /// The run's context values, for enrichers.
     pub runtime_context: Arc<Object>,
+    /// A converter of the program may emit anything, so the gate is needed without enrichers too.
+    pub guarded: bool,
 }
 
 /// The stages behind the sequencer, for one run.
@@ -46,7 +48,7 @@ impl Tail {
     pub fn new(options: &AdapterOptions, user: Enrichers, setup: TailSetup) -> Self {
         let chain = EnricherChain::new(options, user);
         let ids = || (setup.thread_id.clone(), setup.run_id.clone());
-        let gate = chain.structural().then(|| {
+        let gate = (chain.structural() || setup.guarded).then(|| {
             let (thread_id, run_id) = ids();
             Gate::new(thread_id, run_id, options.emit_run_finished_after_error)
         });

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agui_adapter::model::{
-    AgentEvent, AgentEventKind,
-    event::ResultData,
-};
+use agui_adapter::model::{AgentEvent, AgentEventKind, event::ResultData};
 use serde_json::json;
 
 use super::script::Script;

@@ -66,10 +66,8 @@ impl Directive {
             Self::State { set, patch } => {
                 state_change(set, patch).map(|change| AgentEventKind::State { change })
             }
-            Self::Activity { id, activity_type, content, patch } => {
-                activity_change(content, patch)
-                    .map(|change| AgentEventKind::Activity { id, activity_type, change })
-            }
+            Self::Activity { id, activity_type, content, patch } => activity_change(content, patch)
+                .map(|change| AgentEventKind::Activity { id, activity_type, change }),
             Self::Ask { id, message, schema } => {
                 Ok(AgentEventKind::Question { id, message, schema })
             }

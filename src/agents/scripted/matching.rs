@@ -15,10 +15,8 @@ use crate::{
 pub(super) fn holds(when: &When, request: &AgentRequest) -> bool {
     let text = when.text.as_deref().is_none_or(|text| says(&request.messages, text));
     let resume = when.resume.is_none_or(|resume| answers(&request.decisions, resume));
-    let result = when
-        .tool_result
-        .as_deref()
-        .is_none_or(|tool| ends_with_result_of(&request.messages, tool));
+    let result =
+        when.tool_result.as_deref().is_none_or(|tool| ends_with_result_of(&request.messages, tool));
     text && resume && result
 }
 
@@ -28,8 +26,7 @@ pub(super) fn last_user_text(messages: &[Msg]) -> Option<String> {
 }
 
 fn says(messages: &[Msg], text: &str) -> bool {
-    last_user_text(messages)
-        .is_some_and(|said| said.to_lowercase().contains(&text.to_lowercase()))
+    last_user_text(messages).is_some_and(|said| said.to_lowercase().contains(&text.to_lowercase()))
 }
 
 fn answers(decisions: &[Decision], condition: ResumeCondition) -> bool {
@@ -37,14 +34,15 @@ fn answers(decisions: &[Decision], condition: ResumeCondition) -> bool {
     match condition {
         ResumeCondition::Any => !decisions.is_empty(),
         ResumeCondition::Approved => {
-            let approved = |decision: &Decision| matches!(decision.verdict, Verdict::Approved { .. });
+            let approved =
+                |decision: &Decision| matches!(decision.verdict, Verdict::Approved { .. });
             !decisions.is_empty() && decisions.iter().all(approved)
         }
         // A cancelled approval is a denial too, for the agent; here it is told apart, else no
         // script could tell "no" from "never mind".
-        ResumeCondition::Denied => decisions
-            .iter()
-            .any(|decision| resolved(decision) && matches!(decision.verdict, Verdict::Denied { .. })),
+        ResumeCondition::Denied => decisions.iter().any(|decision| {
+            resolved(decision) && matches!(decision.verdict, Verdict::Denied { .. })
+        }),
         ResumeCondition::Cancelled => {
             decisions.iter().any(|decision| decision.status == ResumeStatus::Cancelled)
         }

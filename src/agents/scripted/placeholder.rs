@@ -152,7 +152,8 @@ impl Template {
                 Ok(fixed.unwrap_or(Self::Text(text)))
             }
             Value::Array(items) => {
-                let items: Vec<Self> = items.into_iter().map(Self::parse).collect::<Result<_, _>>()?;
+                let items: Vec<Self> =
+                    items.into_iter().map(Self::parse).collect::<Result<_, _>>()?;
                 Ok(Self::list(items))
             }
             Value::Object(members) => {
@@ -199,7 +200,8 @@ impl Template {
         if members.iter().any(|(_, member)| member.holes() > 0) {
             return Self::Map(members);
         }
-        let fixed = members.into_iter().filter_map(|(key, member)| Some((key, member.into_fixed()?)));
+        let fixed =
+            members.into_iter().filter_map(|(key, member)| Some((key, member.into_fixed()?)));
         Self::Fixed(Value::Object(fixed.collect()))
     }
 
