@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     context::{StreamContext, object},
+    media::MediaData,
     state::apply_patch,
     tool::UNKNOWN_MEDIA,
 };
@@ -39,7 +40,7 @@ struct Media {
     block: String,
     media_type: Option<String>,
     name: Option<String>,
-    data: Option<DataChunk>,
+    data: Option<MediaData>,
 }
 
 pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
@@ -137,9 +138,9 @@ pub(super) fn convert_media(event: &AgentEvent, context: &mut StreamContext) {
             if media.media_type.is_none() {
                 media.media_type.clone_from(media_type);
             }
-            match (&mut media.data, data) {
-                (Some(DataChunk::Base64(bytes)), DataChunk::Base64(more)) => bytes.push_str(more),
-                (whole, data) => *whole = Some(data.clone()),
+            match &mut media.data {
+                Some(whole) => whole.add(data),
+                None => media.data = Some(MediaData::from(data.clone())),
             }
         }
         AgentEventKind::DataBlockEnd { reply, block } => end_media(owner, reply, block, context),
@@ -180,7 +181,7 @@ fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamConte
 
 fn show(media: Media, context: &mut StreamContext) {
     let Some(data) = media.data else { return };
-    let (bytes, url) = match data {
+    let (bytes, url) = match data.into_whole() {
         DataChunk::Base64(bytes) => (Some(bytes), None),
         DataChunk::Url(url) => (None, Some(url)),
     };

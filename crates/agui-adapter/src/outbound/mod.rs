@@ -10,6 +10,7 @@ mod convert;
 mod custom;
 mod interrupt;
 mod lifecycle;
+mod media;
 mod state;
 mod subagent;
 mod subagent_custom;

@@ -3,7 +3,7 @@
 use agui_protocol::{Content, ContentPart, PartSource, message::MediaPart};
 use serde_json::{Value, json};
 
-use super::context::StreamContext;
+use super::{context::StreamContext, media::MediaData};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
@@ -90,7 +90,7 @@ enum Piece {
         block: Option<String>,
         media_type: Option<String>,
         name: Option<String>,
-        data: DataChunk,
+        data: MediaData,
     },
 }
 
@@ -156,18 +156,15 @@ impl ResultContent {
         name: Option<String>,
         data: DataChunk,
     ) {
-        if block.is_some() {
-            let known = self.0.iter_mut().find_map(|piece| match piece {
-                Piece::Media { block: of, data: DataChunk::Base64(bytes), .. } if *of == block => {
-                    Some(bytes)
-                }
-                _ => None,
-            });
-            if let (Some(bytes), DataChunk::Base64(more)) = (known, &data) {
-                bytes.push_str(more);
-                return;
-            }
+        let known = self.0.iter_mut().find_map(|piece| match piece {
+            Piece::Media { block: of, data, .. } if block.is_some() && *of == block => Some(data),
+            _ => None,
+        });
+        if let Some(whole) = known {
+            whole.add(&data);
+            return;
         }
+        let data = MediaData::from(data);
         self.0.push(Piece::Media { block, media_type, name, data });
     }
 
@@ -196,7 +193,7 @@ fn part(piece: Piece) -> ContentPart {
         Piece::Media { media_type, name, data, .. } => {
             let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
             let metadata = name.map(|name| json!({ "name": name }));
-            let source = match data {
+            let source = match data.into_whole() {
                 DataChunk::Base64(value) => PartSource::Data {
                     value,
                     mime_type: media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned()),
