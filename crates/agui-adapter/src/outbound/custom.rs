@@ -9,14 +9,16 @@ use crate::{
     options::ConverterAction,
 };
 
-/// Label of hints that are the framework's own business.
-const SYSTEM_LABEL: &str = "System";
+/// Whether a hint is the framework's own business: Python says `System`, Java `system`.
+fn is_system(label: &str) -> bool {
+    label.eq_ignore_ascii_case("system")
+}
 
 pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     match &event.kind {
         AgentEventKind::Custom { name, value } => convert_custom(event, name, value, context),
         AgentEventKind::HintBlock { label, sublabel, text } => {
-            let Some(label) = label.as_deref().filter(|label| *label != SYSTEM_LABEL) else {
+            let Some(label) = label.as_deref().filter(|label| !is_system(label)) else {
                 return;
             };
             let value = object([

@@ -88,6 +88,7 @@ enum Piece {
     Text(String),
     Media {
         block: Option<String>,
+        kind: Option<MediaKind>,
         media_type: Option<String>,
         name: Option<String>,
         data: MediaData,
@@ -106,8 +107,9 @@ impl ResultContent {
         for block in blocks {
             match block {
                 Block::Text { text } => content.push_text_block(text),
-                Block::Media { source, name, .. } => content.push_media(
+                Block::Media { kind, source, name, .. } => content.push_media(
                     None,
+                    Some(*kind),
                     match source {
                         crate::model::msg::MediaSource::Base64 { media_type, .. } => {
                             Some(media_type.clone())
@@ -152,6 +154,7 @@ impl ResultContent {
     fn push_media(
         &mut self,
         block: Option<String>,
+        kind: Option<MediaKind>,
         media_type: Option<String>,
         name: Option<String>,
         data: DataChunk,
@@ -165,14 +168,15 @@ impl ResultContent {
             return;
         }
         let data = MediaData::from(data);
-        self.0.push(Piece::Media { block, media_type, name, data });
+        self.0.push(Piece::Media { block, kind, media_type, name, data });
     }
 
     fn push(&mut self, block: Option<&String>, data: &ResultData) {
         match data {
             ResultData::Text(text) => self.push_text_block(text),
-            ResultData::Media { media_type, name, data } => {
-                self.push_media(block.cloned(), media_type.clone(), name.clone(), data.clone());
+            ResultData::Media { kind, media_type, name, data } => {
+                let (block, name) = (block.cloned(), name.clone());
+                self.push_media(block, *kind, media_type.clone(), name, data.clone());
             }
         }
     }
@@ -190,8 +194,9 @@ impl ResultContent {
 fn part(piece: Piece) -> ContentPart {
     match piece {
         Piece::Text(text) => ContentPart::plain(text),
-        Piece::Media { media_type, name, data, .. } => {
-            let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
+        Piece::Media { kind, media_type, name, data, .. } => {
+            let typed = || media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
+            let kind = kind.unwrap_or_else(typed);
             let metadata = name.map(|name| json!({ "name": name }));
             let source = match data.into_whole() {
                 DataChunk::Base64(value) => PartSource::Data {
