@@ -10,6 +10,9 @@ fn event(kind: &str, members: &str) -> Value {
     serde_json::from_str(&format!("{{\"type\":\"{kind}\"{comma}{members}}}")).unwrap()
 }
 
+/// Index and rule of each finding.
+type Rules = [(usize, &'static str)];
+
 const RUN: &str = r#""threadId":"t","runId":"r""#;
 
 fn started() -> Value {
@@ -124,21 +127,21 @@ fn lifecycle() {
         event("RUN_STARTED", &format!(r#""threadId":"t","runId":"{id}","protocolVersion":"1.1""#))
     };
     let ended = |id: &str| event("RUN_FINISHED", &format!(r#""threadId":"t","runId":"{id}""#));
-    let cases: Vec<(Vec<Value>, Vec<(usize, &str)>)> = vec![
-        (vec![], vec![(0, "LIFE-25")]),
-        (vec![started()], vec![(1, "LIFE-25")]),
-        (vec![error()], vec![]),
-        (vec![started(), error()], vec![]),
-        (vec![started(), finished(), error()], vec![]),
-        (vec![started(), finished(), error(), error()], vec![(3, "LIFE-3")]),
-        (vec![custom(), started(), finished()], vec![(0, "LIFE-1"), (1, "LIFE-5")]),
-        (vec![started(), started(), finished()], vec![(1, "LIFE-5"), (1, "LIFE-9")]),
-        (vec![started(), error(), finished()], vec![(2, "LIFE-3")]),
-        (vec![started(), finished(), custom()], vec![(2, "LIFE-4")]),
-        (vec![started(), finished(), finished()], vec![(2, "LIFE-4")]),
-        (vec![other("q"), ended("q"), started(), finished()], vec![]),
-        (vec![started(), error(), other("q"), ended("q")], vec![]),
-        (vec![started(), ended("q")], vec![(1, "LIFE-8")]),
+    let cases: [(Vec<Value>, &Rules); 17] = [
+        (vec![], &[(0, "LIFE-25")]),
+        (vec![started()], &[(1, "LIFE-25")]),
+        (vec![error()], &[]),
+        (vec![started(), error()], &[]),
+        (vec![started(), finished(), error()], &[]),
+        (vec![started(), finished(), error(), error()], &[(3, "LIFE-3")]),
+        (vec![custom(), started(), finished()], &[(0, "LIFE-1"), (1, "LIFE-5")]),
+        (vec![started(), started(), finished()], &[(1, "LIFE-5"), (1, "LIFE-9")]),
+        (vec![started(), error(), finished()], &[(2, "LIFE-3")]),
+        (vec![started(), finished(), custom()], &[(2, "LIFE-4")]),
+        (vec![started(), finished(), finished()], &[(2, "LIFE-4")]),
+        (vec![other("q"), ended("q"), started(), finished()], &[]),
+        (vec![started(), error(), other("q"), ended("q")], &[]),
+        (vec![started(), ended("q")], &[(1, "LIFE-8")]),
         (
             vec![
                 started(),
@@ -146,12 +149,12 @@ fn lifecycle() {
                 event("RUN_STARTED", r#""threadId":"z","runId":"q","protocolVersion":"1.0""#),
                 event("RUN_FINISHED", r#""threadId":"z","runId":"q""#),
             ],
-            vec![(2, "LIFE-8")],
+            &[(2, "LIFE-8")],
         ),
-        (vec![event("RUN_STARTED", RUN), finished()], vec![(0, "VER-1")]),
+        (vec![event("RUN_STARTED", RUN), finished()], &[(0, "VER-1")]),
         (
             vec![event("RUN_STARTED", &format!(r#"{RUN},"protocolVersion":"1.0.0""#)), finished()],
-            vec![(0, "VER-2")],
+            &[(0, "VER-2")],
         ),
     ];
     for (events, expected) in cases {
