@@ -1,8 +1,6 @@
-//! The events of AG-UI 1.0.
-//!
-//! An [`Event`] is a [`Body`] plus the base members that every event may have. Bodies hold
-//! exactly the members of the specification; whether an event may name a sub-agent is part of
-//! its body, so that a `RUN_STARTED` with a `subagentRunId` cannot be written down.
+//! The events of AG-UI 1.0: a [`Body`] with exactly the members of the specification, plus the
+//! base members that every event may have. Whether an event may name a sub-agent is part of its
+//! body, so that a `RUN_STARTED` with a `subagentRunId` cannot be written down.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
