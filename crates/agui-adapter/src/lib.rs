@@ -6,6 +6,9 @@
 //! the boundary events; enrichers see every event; the gate makes sure that no enricher broke the
 //! stream; the downgrade serves peers older than 1.0.
 
+pub mod inbound;
+pub mod kept;
+pub mod messages_out;
 pub mod model;
 pub mod options;
 pub mod outbound;
