@@ -9,6 +9,7 @@ use agui_adapter::model::event::{
     AgentEventKind as Kind, AgentEventType as Type, Call, Confirmation, DataChunk, EndReason,
     ExternalResult, Failure, ModelUsage, ResultData, ResultState,
 };
+use agui_adapter::model::msg::MediaKind;
 use agui_adapter::model::wire::{DecodeOptions, decode, decode_msg};
 use agui_adapter::model::{AgentEvent, Block, Msg, Origin, Role};
 use serde_json::{Value, json};
@@ -115,7 +116,12 @@ fn every_java_form_has_its_exact_values() {
     let media = |media_type: Option<&str>, data| Kind::ToolResultDataDelta {
         call: call(),
         block: None,
-        data: ResultData::Media { media_type: media_type.map(str::to_owned), name: None, data },
+        data: ResultData::Media {
+            kind: media_type.is_none().then_some(MediaKind::Image),
+            media_type: media_type.map(str::to_owned),
+            name: None,
+            data,
+        },
     };
     let result = |text: &str, state| ExternalResult {
         call_id: call(),
@@ -345,7 +351,9 @@ fn python_results_of_external_and_streaming_tools() {
     let [Kind::ToolResultDataDelta { call, block, data }] = &data[..] else { panic!("one part") };
     assert_eq!(call, "call_s1");
     assert_eq!(block.as_deref(), Some("e9e033cbc17c4cda8d8146474b6c5ead"));
-    let ResultData::Media { media_type, name: None, data: DataChunk::Base64(data) } = data else {
+    let ResultData::Media { media_type, name: None, kind: None, data: DataChunk::Base64(data) } =
+        data
+    else {
         panic!("inline media")
     };
     assert_eq!(media_type.as_deref(), Some("image/png"));

@@ -261,7 +261,7 @@ fn result_data(call: String, f: &mut Fields) -> Result<Kind, WireError> {
     let block = f.optional_id(BLOCK).filter(|block| !block.is_empty());
     let media_type = media_type(f);
     let name = f.text(NAME);
-    let media = |data| ResultData::Media { media_type, name, data };
+    let media = |data| ResultData::Media { kind: None, media_type, name, data };
     match f.value(DATA) {
         Some(Value::String(data)) => {
             let data = media(DataChunk::Base64(data));
@@ -282,9 +282,10 @@ fn result_data(call: String, f: &mut Fields) -> Result<Kind, WireError> {
 fn result_block(value: Value) -> Option<ResultData> {
     match decode_block(value)? {
         Block::Text { text } => Some(ResultData::Text(text)),
-        Block::Media { source, name, .. } => {
+        Block::Media { kind, source, name, .. } => {
             let media_type = source.media_type().map(str::to_owned);
-            Some(ResultData::Media { media_type, name, data: source.into() })
+            let kind = media_type.is_none().then_some(kind);
+            Some(ResultData::Media { kind, media_type, name, data: source.into() })
         }
         _ => None,
     }
