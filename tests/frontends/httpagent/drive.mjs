@@ -27,10 +27,10 @@
 //   {
 //     "name", "client", "threadId",
 //     "runs": [{"runId", "events", "outcome", "error", "pendingInterrupts", "pendingToolCalls",
-//               "rejected"}],
+//               "aborted", "rejected"}],
 //     "messages", "state",                what the client holds at the end
 //     "rejected": text | null,            the run that was rejected, or the step that had nothing to
-                                        answer; no later step is played
+//                                         answer; no later step is played
 //     "warnings": [],                     console.warn and console.error
 //     "logs": []                          everything else printed through console
 //   }
@@ -117,6 +117,7 @@ async function playStep(agent, job, step, index, previous) {
     error: null,
     pendingInterrupts: [],
     pendingToolCalls: [],
+    aborted: step.abortAfter !== undefined,
     rejected: null,
   };
   const parameters = {
