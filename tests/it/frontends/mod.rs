@@ -27,6 +27,8 @@ async fn every_demo_agent_plays_through_the_official_clients() {
     let talked_to: BTreeSet<String> = conversations.iter().map(|c| c.agent.clone()).collect();
     assert_eq!(talked_to, server.agent_ids().await, "every demo agent needs a conversation");
 
+    assert_eq!(talked_to, agents_of_readme(), "README.md describes every demo agent");
+
     let jobs = conversations
         .iter()
         .flat_map(|conversation| {
@@ -134,6 +136,15 @@ fn conversations() -> Vec<Conversation> {
             }
         })
         .collect()
+}
+
+/// First column of the table under "Demo agents".
+fn agents_of_readme() -> BTreeSet<String> {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let (_, section) = readme.split_once("## Demo agents").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("another section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.map(|row| row.split('`').next().unwrap_or_default().to_owned()).collect()
 }
 
 /// A recorded stream and the agent that plays it.
