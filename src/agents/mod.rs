@@ -3,6 +3,9 @@
 //! A backend folder owns its configuration's meaning and its tests, emits AgentScope events only,
 //! and never names an AG-UI event.
 
+pub mod registry;
+pub mod scripted;
+
 use std::{pin::Pin, sync::Arc};
 
 use agui_adapter::{

@@ -6,7 +6,13 @@
 //! the boundary events; enrichers see every event; the gate makes sure that no enricher broke the
 //! stream; the downgrade serves peers older than 1.0.
 
+pub mod downgrade;
+pub mod enrich;
+pub mod gate;
 pub mod model;
 pub mod options;
 pub mod outbound;
 pub mod resume;
+mod sequencer;
+pub mod tail;
+pub mod truncate;

@@ -4,6 +4,12 @@
 //! with a warning, IN-3 and IN-4), strict everywhere else (a known member with a value that the
 //! schema rejects is an error with its JSON pointer, IN-2). No routing rules.
 
+mod cursor;
+mod message;
+mod parse;
+
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -65,3 +71,87 @@ pub struct Context {
     /// The value.
     pub value: String,
 }
+
+/// A run input that the schema accepts, and what had to be left out of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The input.
+    pub input: RunAgentInput,
+    /// What was dropped, in the order of reading; at most [`MAX_WARNINGS`].
+    pub warnings: Vec<InputWarning>,
+}
+
+/// How many warnings one input can give; the rest is dropped without a word, so that a hostile
+/// body cannot fill a log.
+pub const MAX_WARNINGS: usize = 64;
+
+/// Something that was left out of an input, which is valid without it (IN-3, IN-4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputWarning {
+    /// JSON pointer (RFC 6901) of what was dropped; very long keys are cut.
+    pub pointer: String,
+    /// Why it was dropped.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for InputWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.pointer, self.reason)
+    }
+}
+
+/// Why a body is not a run input. No variant repeats content of the body.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// Not JSON, not UTF-8, or nested too deeply.
+    #[error("the body is not JSON: {message} at line {line} column {column}")]
+    NotJson {
+        /// Line of the fault, from 1.
+        line: usize,
+        /// Column of the fault, from 1; counted in bytes.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// JSON that the schema of the run input rejects.
+    #[error("{}: {message}", if pointer.is_empty() { "the body" } else { pointer.as_str() })]
+    Invalid {
+        /// JSON pointer (RFC 6901) of the fault; of a missing member, where it should stand.
+        pointer: String,
+        /// What is wrong there, and what would be right.
+        message: String,
+    },
+}
+
+impl RunAgentInput {
+    /// Reads the body of a run request.
+    ///
+    /// The last of several members with the same name counts.
+    ///
+    /// # Errors
+    ///
+    /// When the body is no JSON, or JSON that the schema rejects.
+    pub fn from_slice(body: &[u8]) -> Result<Parsed, InputError> {
+        let value = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
+        Self::from_value(value)
+    }
+
+    /// Reads a run input that was parsed as JSON before.
+    ///
+    /// # Errors
+    ///
+    /// When the schema rejects the value.
+    pub fn from_value(value: Value) -> Result<Parsed, InputError> {
+        parse::run_agent_input(value)
+    }
+}
+
+fn not_json(error: &serde_json::Error) -> InputError {
+    let (line, column) = (error.line(), error.column());
+    let text = error.to_string();
+    let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+    InputError::NotJson { line, column, message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ pub mod verify;
 
 pub use event::{Body, Event, EventType};
 pub use id::{InterruptId, MessageId, RunId, SubagentRunId, ThreadId, ToolCallId};
-pub use input::{Context, RunAgentInput, Tool};
+pub use input::{Context, InputError, InputWarning, Parsed, RunAgentInput, Tool};
 pub use interrupt::{Interrupt, ResumeEntry, ResumeStatus, RunOutcome, SubagentOutcome};
 pub use message::{Content, ContentPart, Message, PartSource, ToolCall};
 pub use patch::PatchOperation;

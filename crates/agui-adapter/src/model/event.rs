@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::msg::{Block, MediaSource, Msg};
+use super::msg::{Block, MediaKind, MediaSource, Msg};
 
 /// JSON object, open by key.
 pub type Object = serde_json::Map<String, Value>;
@@ -520,6 +520,8 @@ pub enum ResultData {
     Text(String),
     /// Media.
     Media {
+        /// What kind, where the wire names it; else the media type tells.
+        kind: Option<MediaKind>,
         /// Media type, if the wire says.
         media_type: Option<String>,
         /// File name, if the wire says.

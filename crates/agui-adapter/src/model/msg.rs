@@ -91,6 +91,17 @@ pub enum MediaSource {
     },
 }
 
+impl MediaSource {
+    /// The media type, if it is known.
+    pub fn media_type(&self) -> Option<&str> {
+        match self {
+            Self::Base64 { media_type, .. } if media_type.is_empty() => None,
+            Self::Base64 { media_type, .. } => Some(media_type),
+            Self::Url { media_type, .. } => media_type.as_deref(),
+        }
+    }
+}
+
 /// One block of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {

@@ -1,14 +1,38 @@
 //! Agent events -> AG-UI events.
+//!
+//! [`Adapter`] is the conversion of one run. One converter per kind of agent event says what
+//! happened, the sequencer makes events of it, the tail (enrichers, gate, frame length,
+//! downgrade) has the last word. No converter emits an event kind of another's.
 
-use std::sync::Arc;
+mod activity;
+mod context;
+mod convert;
+mod custom;
+mod interrupt;
+mod lifecycle;
+mod media;
+mod state;
+mod subagent;
+mod subagent_custom;
+mod text;
+mod tool;
+mod usage;
 
-use agui_protocol::{Event, RunAgentInput};
+use std::{collections::HashMap, sync::Arc};
+
+use agui_protocol::{Event, RunAgentInput, ToolCallId};
 use serde_json::Value;
 
+pub use context::StreamContext;
+pub use convert::{AgentEventConverter, ConvertError};
+
 use crate::{
+    enrich::{AguiEventEnricher, Enrichers},
     model::{AgentEvent, event::Object},
-    options::{AdapterOptions, Peer},
-    resume::OpenInterrupt,
+    options::{AdapterOptions, Peer, SubagentEvents},
+    resume::{Decision, OpenInterrupt, Verdict},
+    sequencer::{Earlier, Opening, Sequencer},
+    tail::{Tail, TailSetup},
 };
 
 /// Mints ids; passed in so that streams are reproducible.
@@ -30,12 +54,25 @@ pub struct RunSetup {
     pub input: Arc<RunAgentInput>,
     /// What the peer understands.
     pub peer: Peer,
-    /// The interrupts that this run's resume answered.
-    pub answered: Vec<OpenInterrupt>,
+    /// The answers to the interrupts with which the thread's last run ended.
+    pub answered: Vec<Decision>,
     /// Entries for `RUN_STARTED.metadata`, e.g. `agentscope.ignoredResume`.
     pub started_metadata: Object,
     /// The thread's state when it is not the input's; `None` = `input.state`.
     pub stored_state: Option<Value>,
+}
+
+impl RunSetup {
+    /// A fresh run: nothing answered, nothing stored.
+    pub fn new(input: Arc<RunAgentInput>, peer: Peer) -> Self {
+        Self {
+            input,
+            peer,
+            answered: Vec::new(),
+            started_metadata: Object::new(),
+            stored_state: None,
+        }
+    }
 }
 
 /// How the agent's stream ended when it was not by an event.
@@ -56,6 +93,15 @@ pub struct RunFailure {
     pub code: String,
     /// For people.
     pub message: String,
+    /// Entries for `RUN_ERROR.metadata`, e.g. `agentscope.openInterrupts`.
+    pub metadata: Object,
+}
+
+impl RunFailure {
+    /// A failure without metadata.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), metadata: Object::new() }
+    }
 }
 
 /// How a run ended, for the ledger and the log.
@@ -65,6 +111,9 @@ pub struct RunEnd {
     pub outcome: EndOutcome,
     /// The interrupts raised; empty unless the outcome is [`EndOutcome::Interrupted`].
     pub open: Vec<OpenInterrupt>,
+    /// Interrupts that the thread's next run has to raise: calls of the client's own tools were
+    /// pending at the same time, and a client cannot answer both at once.
+    pub deferred: Vec<OpenInterrupt>,
     /// The thread's state at the end, if the agent changed it.
     pub state: Option<Value>,
 }
@@ -83,36 +132,187 @@ pub enum EndOutcome {
 }
 
 /// Converters and enrichers that a program adds to the built-in ones.
+///
+/// Of two converters for one event type, and among enrichers, the lower order comes first.
 #[derive(Clone, Default)]
-pub struct Extensions {}
+pub struct Extensions {
+    converters: convert::Converters,
+    enrichers: Enrichers,
+}
 
-/// The conversion of one run.
-pub struct Adapter {}
+impl Extensions {
+    /// Adds a converter; it replaces the built-in one of its event types.
+    #[must_use]
+    pub fn converter(mut self, order: i32, converter: Arc<dyn AgentEventConverter>) -> Self {
+        self.converters.insert(order, converter);
+        self
+    }
+
+    /// Adds an enricher.
+    #[must_use]
+    pub fn enricher(mut self, order: i32, enricher: Arc<dyn AguiEventEnricher>) -> Self {
+        self.enrichers.register(order, enricher);
+        self
+    }
+}
+
+/// Everything that an adapter is made of.
+pub struct AdapterParts {
+    /// The run.
+    pub setup: RunSetup,
+    /// The agent's switches.
+    pub options: Arc<AdapterOptions>,
+    /// The program's converters and enrichers.
+    pub extensions: Arc<Extensions>,
+    /// Runtime context, for enrichers.
+    pub context: Arc<Object>,
+    /// Mints ids.
+    pub ids: Box<dyn IdSource>,
+    /// Tells the time.
+    pub clock: Box<dyn Clock>,
+}
+
+/// Makes the adapter of a run, in place of [`Adapter::new`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use agui_adapter::outbound::{Adapter, AdapterFactory, AdapterParts};
+///
+/// /// Shows reasoning to everybody who asks for it in the run's forwarded properties.
+/// struct ReasoningOnDemand;
+///
+/// impl AdapterFactory for ReasoningOnDemand {
+///     fn adapter(&self, mut parts: AdapterParts) -> Adapter {
+///         let wanted = parts.setup.input.forwarded_props.as_ref();
+///         if wanted.is_some_and(|props| props["reasoning"] == true) {
+///             Arc::make_mut(&mut parts.options).enable_reasoning = true;
+///         }
+///         Adapter::new(parts)
+///     }
+/// }
+/// ```
+pub trait AdapterFactory: Send + Sync {
+    /// Makes the adapter.
+    fn adapter(&self, parts: AdapterParts) -> Adapter;
+}
+
+/// The conversion of one run: agent events in, AG-UI events out.
+pub struct Adapter {
+    context: StreamContext,
+    extensions: Arc<Extensions>,
+    tail: Tail,
+    clock: Box<dyn Clock>,
+}
 
 impl Adapter {
     /// Begins a run. Nothing is emitted before the first event or the end.
-    pub fn new(
-        setup: RunSetup,
-        options: Arc<AdapterOptions>,
-        extensions: Arc<Extensions>,
-        ids: Box<dyn IdSource>,
-        clock: Box<dyn Clock>,
-    ) -> Self {
-        let _ = (setup, options, extensions, ids, clock);
-        Self {}
+    pub fn new(parts: AdapterParts) -> Self {
+        let AdapterParts { setup, options, extensions, context, ids, clock } = parts;
+        let opening = Opening {
+            parent_run_id: setup.input.parent_run_id.clone(),
+            echo: options.echo_input.then(|| Box::new((*setup.input).clone())),
+            metadata: setup.started_metadata.clone(),
+        };
+        let resumed = resumed_calls(&setup.answered);
+        let emit_args = options.emit_tool_call_args;
+        let sequencer = Sequencer::new(&setup.input, opening, resumed, emit_args, ids);
+        let tail_setup = TailSetup {
+            thread_id: setup.input.thread_id.clone(),
+            run_id: setup.input.run_id.clone(),
+            peer: setup.peer,
+            runtime_context: context,
+            guarded: !extensions.converters.is_empty(),
+        };
+        let tail = Tail::new(&options, extensions.enrichers.clone(), tail_setup);
+        let context = StreamContext::new(&setup, options, sequencer, clock.now_ms());
+        if context.subagents == SubagentEvents::Attributed && setup.peer == Peer::Legacy {
+            context.warn("SUBAGENT_* events are sent to a client that may not know them");
+        }
+        Self { context, extensions, tail, clock }
     }
 
     /// Converts one event, appending to `out`. `Some` = the terminal event is the last of `out`;
-    /// nothing may be fed after it.
+    /// nothing may be fed after it, and what is fed all the same is left out.
     pub fn on_event(&mut self, event: &AgentEvent, out: &mut Vec<Event>) -> Option<RunEnd> {
-        let _ = (event, out);
-        None
+        if self.context.sequencer.ended() {
+            return None;
+        }
+        self.context.now_ms = self.clock.now_ms();
+        self.context.start_run();
+        if let Err(error) = self.extensions.converters.convert(event, &mut self.context) {
+            return Some(self.broken(&error, out));
+        }
+        if let Err(error) = self.push(Some(event), out) {
+            return Some(self.broken(&error, out));
+        }
+        self.context.ending.run_end.take()
     }
 
     /// Ends the run when the agent's stream ended, failed or was stopped; the terminal event is
     /// the last of `out`.
     pub fn finish(&mut self, end: StreamEnd, out: &mut Vec<Event>) -> RunEnd {
-        let _ = (end, out);
-        RunEnd { outcome: EndOutcome::Success, open: Vec::new(), state: None }
+        self.context.now_ms = self.clock.now_ms();
+        lifecycle::finish_stream(end, &mut self.context);
+        if let Err(error) = self.push(None, out) {
+            return self.broken(&error, out);
+        }
+        self.context.ending.run_end.take().unwrap_or_else(RunEnd::internal_error)
     }
+
+    fn push(
+        &mut self,
+        source: Option<&AgentEvent>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), crate::enrich::EnrichError> {
+        let now_ms = self.context.now_ms;
+        self.tail.push(source, self.context.sequencer.take(), now_ms, out)
+    }
+
+    /// An extension failed: the run ends with RUN_ERROR, whatever was said before.
+    fn broken(&mut self, error: &dyn std::error::Error, out: &mut Vec<Event>) -> RunEnd {
+        let (thread, run) = (self.context.thread_id(), self.context.run_id());
+        tracing::error!(thread.id = %thread, run.id = %run, error = %error, "an extension failed");
+        let failure =
+            RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.");
+        let mut end = RunEnd::internal_error();
+        if self.context.sequencer.ended() {
+            let terminal = self.context.sequencer.error_again(failure, self.context.now_ms);
+            *self.context.sequencer.take() = vec![terminal];
+        } else {
+            lifecycle::finish_failed(failure, &mut self.context);
+            end = self.context.ending.run_end.take().unwrap_or(end);
+        }
+        // The failed enricher is not asked again, so this cannot fail.
+        if let Err(error) = self.push(None, out) {
+            tracing::error!(error = %error, "the end of a failed run was lost");
+        }
+        end
+    }
+}
+
+impl RunEnd {
+    fn internal_error() -> Self {
+        Self {
+            outcome: EndOutcome::Error("INTERNAL_ERROR".to_owned()),
+            open: Vec::new(),
+            deferred: Vec::new(),
+            state: None,
+        }
+    }
+}
+
+/// The calls that the answers are about, by the agent's own id.
+fn resumed_calls(answered: &[Decision]) -> HashMap<String, Earlier> {
+    let calls = answered.iter().filter_map(|decision| {
+        let call = match &decision.verdict {
+            Verdict::Approved { call, .. }
+            | Verdict::Denied { call, .. }
+            | Verdict::Result { call, .. } => call,
+            Verdict::Answer { .. } => return None,
+        };
+        let wire = ToolCallId::from(call.wire_id.as_str());
+        let tag = decision.open.interrupt.subagent_run_id.clone();
+        Some((call.id.clone(), Earlier { wire, tag }))
+    });
+    calls.collect()
 }

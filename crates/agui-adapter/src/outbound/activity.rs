@@ -1,0 +1,217 @@
+//! Activities, and the assistant's own media, which are shown as activities.
+
+use agui_protocol::{Body, MessageId, PatchOperation};
+use serde_json::Value;
+
+use super::{
+    context::{StreamContext, object},
+    media::MediaData,
+    state::apply_patch,
+    tool::UNKNOWN_MEDIA,
+};
+use crate::{
+    model::{
+        AgentEvent, AgentEventKind,
+        event::{ActivityChange, DataChunk, Object},
+    },
+    sequencer::OwnerId,
+};
+
+/// Activity type of the assistant's own media.
+const MEDIA_TYPE: &str = "agentscope.media";
+
+/// What was shown so far.
+#[derive(Default)]
+pub(super) struct Activities {
+    shown: Vec<Shown>,
+    media: Vec<Media>,
+}
+
+struct Shown {
+    owner: OwnerId,
+    id: String,
+    message_id: MessageId,
+    content: Value,
+}
+
+struct Media {
+    owner: OwnerId,
+    reply: String,
+    block: String,
+    media_type: Option<String>,
+    name: Option<String>,
+    data: Option<MediaData>,
+}
+
+pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
+    let AgentEventKind::Activity { id, activity_type, change } = &event.kind else { return };
+    let owner = context.owner_of(event);
+    match change {
+        ActivityChange::Content(content) => {
+            snapshot(owner, id, activity_type, content.clone(), context);
+        }
+        ActivityChange::Patch(operations) => {
+            patch(owner, id, activity_type, operations, context);
+        }
+    }
+}
+
+fn snapshot(
+    owner: OwnerId,
+    id: &str,
+    activity_type: &str,
+    content: Object,
+    context: &mut StreamContext,
+) {
+    let activities = &mut context.activities.shown;
+    let known = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id);
+    let message_id = match known {
+        Some(shown) => {
+            shown.content = Value::Object(content.clone());
+            shown.message_id.clone()
+        }
+        None => {
+            let message_id = context.sequencer.next_message_id();
+            context.activities.shown.push(Shown {
+                owner,
+                id: id.to_owned(),
+                message_id: message_id.clone(),
+                content: Value::Object(content.clone()),
+            });
+            message_id
+        }
+    };
+    let activity_type = activity_type.to_owned();
+    context.sequencer.emit(owner, |subagent_run_id| Body::ActivitySnapshot {
+        message_id,
+        activity_type,
+        content,
+        replace: None,
+        subagent_run_id,
+    });
+}
+
+/// A patch of an activity that was never shown, or that does not apply, or that would make the
+/// content something else than an object, is left out (ACT-2, ACT-4).
+fn patch(
+    owner: OwnerId,
+    id: &str,
+    activity_type: &str,
+    operations: &Value,
+    context: &mut StreamContext,
+) {
+    let activities = &mut context.activities.shown;
+    let Some(shown) = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id)
+    else {
+        context.note("a patch of an activity that was never shown was left out");
+        return;
+    };
+    let mut content = shown.content.clone();
+    let applied = apply_patch(&mut content, operations);
+    let patch: Option<Vec<PatchOperation>> = serde_json::from_value(operations.clone()).ok();
+    let (Ok(()), true, Some(patch)) = (applied, content.is_object(), patch) else {
+        context.note("a patch of an activity that does not apply was left out");
+        return;
+    };
+    shown.content = content;
+    let message_id = shown.message_id.clone();
+    let activity_type = activity_type.to_owned();
+    context.sequencer.emit(owner, |subagent_run_id| Body::ActivityDelta {
+        message_id,
+        activity_type,
+        patch,
+        subagent_run_id,
+    });
+}
+
+pub(super) fn convert_media(event: &AgentEvent, context: &mut StreamContext) {
+    let owner = context.owner_of(event);
+    match &event.kind {
+        AgentEventKind::DataBlockStart { reply, block, media_type, name } => {
+            end_media(owner, reply, block, context);
+            let media = open_media(owner, reply, block, context);
+            media.media_type.clone_from(media_type);
+            media.name.clone_from(name);
+        }
+        AgentEventKind::DataBlockDelta { reply, block, media_type, data } => {
+            let media = open_media(owner, reply, block, context);
+            if media.media_type.is_none() {
+                media.media_type.clone_from(media_type);
+            }
+            match &mut media.data {
+                Some(whole) => whole.add(data),
+                None => media.data = Some(MediaData::from(data.clone())),
+            }
+        }
+        AgentEventKind::DataBlockEnd { reply, block } => end_media(owner, reply, block, context),
+        _ => {}
+    }
+}
+
+fn open_media<'a>(
+    owner: OwnerId,
+    reply: &str,
+    block: &str,
+    context: &'a mut StreamContext,
+) -> &'a mut Media {
+    let media = &mut context.activities.media;
+    let known = media.iter().position(|m| m.owner == owner && m.block == block && m.reply == reply);
+    let at = known.unwrap_or_else(|| {
+        media.push(Media {
+            owner,
+            reply: reply.to_owned(),
+            block: block.to_owned(),
+            media_type: None,
+            name: None,
+            data: None,
+        });
+        media.len() - 1
+    });
+    &mut media[at]
+}
+
+fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamContext) {
+    let media = &mut context.activities.media;
+    let known = media.iter().position(|m| m.owner == owner && m.block == block && m.reply == reply);
+    if let Some(at) = known {
+        let media = media.remove(at);
+        show(media, context);
+    }
+}
+
+fn show(media: Media, context: &mut StreamContext) {
+    let Some(data) = media.data else { return };
+    let (bytes, url) = match data.into_whole() {
+        DataChunk::Base64(bytes) => (Some(bytes), None),
+        DataChunk::Url(url) => (None, Some(url)),
+    };
+    let media_type = media.media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned());
+    let content = object([
+        ("mediaType", Some(Value::from(media_type))),
+        ("name", media.name.map(Value::from)),
+        ("data", bytes.map(Value::from)),
+        ("url", url.map(Value::from)),
+    ]);
+    let message_id = context.sequencer.next_message_id();
+    context.sequencer.emit(media.owner, |subagent_run_id| Body::ActivitySnapshot {
+        message_id,
+        activity_type: MEDIA_TYPE.to_owned(),
+        content,
+        replace: None,
+        subagent_run_id,
+    });
+}
+
+impl StreamContext {
+    /// Shows the media of an owner whose blocks were never ended.
+    pub(super) fn flush_media(&mut self, owner: Option<OwnerId>) {
+        let all = std::mem::take(&mut self.activities.media);
+        for media in all {
+            if owner.is_none_or(|owner| media.owner == owner) {
+                show(media, self);
+            } else {
+                self.activities.media.push(media);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The thread's shared state: what the agent has, what the client has, and the way from one to
+//! the other.
+
+use agui_protocol::{Body, PatchOperation};
+use serde_json::Value;
+
+use super::{RunSetup, context::StreamContext};
+use crate::{
+    model::{AgentEvent, event::StateChange},
+    sequencer::OwnerId,
+};
+
+/// Both ends' state.
+pub(super) struct SharedState {
+    agent: Value,
+    client: Value,
+    /// The client is known to have `client`: it sent it, or a snapshot was sent.
+    certain: bool,
+    changed: bool,
+    /// State of the thread that the client has to be told first.
+    restore: bool,
+}
+
+impl SharedState {
+    pub(super) fn new(setup: &RunSetup) -> Self {
+        let sent = setup.input.state.clone();
+        let certain = sent.is_some();
+        let client = sent.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let agent = setup.stored_state.clone().unwrap_or_else(|| client.clone());
+        Self { restore: setup.stored_state.is_some(), agent, client, certain, changed: false }
+    }
+
+    /// The agent's state, if it changed in this run.
+    pub(super) fn final_state(&self) -> Option<Value> {
+        self.changed.then(|| self.agent.clone())
+    }
+
+    fn apply(&mut self, change: &StateChange) -> Result<(), &'static str> {
+        match change {
+            StateChange::Set(value) => self.agent = value.clone(),
+            StateChange::Patch(operations) => apply_patch(&mut self.agent, operations)?,
+        }
+        self.changed = true;
+        Ok(())
+    }
+
+    /// The event that takes the client to the agent's state; `None` = it is there (STATE-2 to
+    /// STATE-7).
+    fn update(&mut self) -> Option<StateUpdate> {
+        if self.certain && self.agent == self.client {
+            return None;
+        }
+        let delta = (self.certain && same_container(&self.client, &self.agent))
+            .then(|| diff(&self.client, &self.agent))
+            .flatten()
+            .filter(|delta| json_len(delta) <= json_len(&self.agent));
+        self.client = self.agent.clone();
+        self.certain = true;
+        Some(delta.map_or_else(|| StateUpdate::Snapshot(self.agent.clone()), StateUpdate::Delta))
+    }
+}
+
+enum StateUpdate {
+    Snapshot(Value),
+    Delta(Vec<PatchOperation>),
+}
+
+fn same_container(a: &Value, b: &Value) -> bool {
+    (a.is_object() && b.is_object()) || (a.is_array() && b.is_array())
+}
+
+fn diff(from: &Value, to: &Value) -> Option<Vec<PatchOperation>> {
+    let patch = serde_json::to_value(json_patch::diff(from, to)).ok()?;
+    serde_json::from_value(patch).ok()
+}
+
+fn json_len(value: &impl serde::Serialize) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
+}
+
+/// Applies RFC 6902 operations; a patch that fails changes nothing.
+pub(super) fn apply_patch(target: &mut Value, operations: &Value) -> Result<(), &'static str> {
+    let patch: json_patch::Patch = serde_json::from_value(operations.clone())
+        .map_err(|_| "a patch that is not a list of RFC 6902 operations was left out")?;
+    json_patch::patch(target, &patch).map_err(|_| "a patch that does not apply was left out")
+}
+
+pub(super) fn convert(event: &AgentEvent, change: &StateChange, context: &mut StreamContext) {
+    if let Err(what) = context.state.apply(change) {
+        context.note(what);
+        return;
+    }
+    if context.options.emit_state_events
+        && let Some(update) = context.state.update()
+    {
+        let owner = context.owner_of(event);
+        send(owner, update, context);
+    }
+}
+
+fn send(owner: OwnerId, update: StateUpdate, context: &mut StreamContext) {
+    context.sequencer.emit(owner, |subagent_run_id| match update {
+        StateUpdate::Snapshot(snapshot) => Body::StateSnapshot { snapshot, subagent_run_id },
+        StateUpdate::Delta(delta) => Body::StateDelta { delta, subagent_run_id },
+    });
+}
+
+impl StreamContext {
+    /// Sends RUN_STARTED and, if the server kept a state that the client did not send, that state.
+    pub(super) fn start_run(&mut self) {
+        self.sequencer.start_run();
+        if std::mem::take(&mut self.state.restore)
+            && self.options.emit_state_events
+            && let Some(update) = self.state.update()
+        {
+            send(OwnerId::ROOT, update, self);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Sub-agents: which invocation a child event belongs to, and how it is shown. The only place
+//! that decides between attributed, custom and native.
+
+use std::{collections::HashMap, sync::Arc};
+
+use agui_protocol::SubagentRunId;
+
+use super::context::StreamContext;
+pub(super) use super::subagent_custom::convert_child_custom;
+use crate::{
+    model::{
+        AgentEvent, AgentEventKind,
+        event::{EndReason, Failure},
+    },
+    options::SubagentEvents,
+    resume::Decision,
+    sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId},
+};
+
+/// The invocations of a run.
+pub(super) struct Children {
+    active: HashMap<String, Vec<usize>>,
+    pub(super) list: Vec<Invocation>,
+    /// Invocations that an earlier run suspended; they go on under their ids (SUB-2).
+    suspended: Vec<(String, SubagentRunId)>,
+}
+
+/// One invocation of a sub-agent.
+pub(super) struct Invocation {
+    pub(super) owner: OwnerId,
+    pub(super) id: SubagentRunId,
+    key: String,
+    source: Arc<str>,
+    pub(super) name: String,
+    /// AGENT_START was seen, so AGENT_END is to come.
+    started: bool,
+    pub(super) ended: bool,
+    in_model_call: bool,
+    delegated_by: Option<CallIndex>,
+    replies: Vec<String>,
+    /// Calls of a child shown as CUSTOM events: name and arguments so far.
+    pub(super) calls: Vec<CustomCall>,
+}
+
+impl Invocation {
+    /// The `source` path.
+    pub(super) fn source_text(&self) -> &str {
+        &self.source
+    }
+}
+
+/// A call of a child that is shown as CUSTOM events.
+pub(super) struct CustomCall {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) end_held: bool,
+}
+
+impl Children {
+    pub(super) fn new(answered: &[Decision]) -> Self {
+        let suspended = answered.iter().filter_map(|decision| {
+            let id = decision.open.interrupt.subagent_run_id.clone()?;
+            Some((decision.open.source.clone()?, id))
+        });
+        Self { active: HashMap::new(), list: Vec::new(), suspended: suspended.collect() }
+    }
+
+    fn resumed_id(&mut self, source: &str) -> Option<SubagentRunId> {
+        let at = self.suspended.iter().position(|(of, _)| of == source)?;
+        let (_, id) = self.suspended.remove(at);
+        self.suspended.retain(|(_, other)| *other != id);
+        Some(id)
+    }
+
+    /// The active invocation that an event of this source belongs to. Several share a source
+    /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
+    /// new reply goes to the one that is between model calls.
+    fn find(&self, key: &str, event: &AgentEvent, context: &Lookup<'_>) -> Option<usize> {
+        let active = self.active.get(key)?;
+        match active.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            several => Some(self.tell_apart(several, event, context)),
+        }
+    }
+
+    fn tell_apart(&self, several: &[usize], event: &AgentEvent, context: &Lookup<'_>) -> usize {
+        let reply = reply_of(&event.kind);
+        let by_reply = reply.and_then(|reply| {
+            several.iter().find(|&&at| self.list[at].replies.iter().any(|known| known == reply))
+        });
+        let by_call = || {
+            let call = call_of(&event.kind)?;
+            several.iter().find(|&&at| (context.has_call)(self.list[at].owner, call))
+        };
+        let idle = || {
+            several.iter().find(|&&at| {
+                let child = &self.list[at];
+                !child.in_model_call && !(context.is_busy)(child.owner)
+            })
+        };
+        *by_reply.or_else(by_call).or_else(idle).unwrap_or(&several[several.len() - 1])
+    }
+}
+
+/// What telling invocations apart needs to know of their calls.
+struct Lookup<'a> {
+    has_call: &'a dyn Fn(OwnerId, &str) -> bool,
+    is_busy: &'a dyn Fn(OwnerId) -> bool,
+}
+
+impl StreamContext {
+    /// The owner of a child's event; a child that is not there is announced.
+    pub(super) fn child_owner(&mut self, event: &AgentEvent, source: &Arc<str>) -> OwnerId {
+        let at = self.find_child(event, source);
+        let at = at.unwrap_or_else(|| self.start_child(event, source, last_segment(source), false));
+        self.remember_reply(at, event);
+        self.children.list[at].owner
+    }
+
+    /// The owner of a child's event, if the child is there and has items of its own.
+    pub(super) fn known_child(&mut self, event: &AgentEvent, source: &Arc<str>) -> Option<OwnerId> {
+        let at = self.find_child(event, source)?;
+        self.remember_reply(at, event);
+        match event.kind {
+            AgentEventKind::ModelCallStart { .. } => self.children.list[at].in_model_call = true,
+            AgentEventKind::ModelCallEnd { .. } => self.children.list[at].in_model_call = false,
+            _ => {}
+        }
+        let owner = self.children.list[at].owner;
+        (!self.is_custom_child(owner)).then_some(owner)
+    }
+
+    pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {
+        let sequencer = &self.sequencer;
+        let lookup = Lookup {
+            has_call: &|owner, call| sequencer.owns_call(owner, call),
+            is_busy: &|owner| !sequencer.unanswered_of(owner).is_empty(),
+        };
+        self.children.find(&key_of(event, source), event, &lookup)
+    }
+
+    fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
+        let several = self.children.active.get(&self.children.list[at].key);
+        if let (Some(reply), true) = (reply_of(&event.kind), several.is_some_and(|s| s.len() > 1)) {
+            let replies = &mut self.children.list[at].replies;
+            if !replies.iter().any(|known| known == reply) {
+                replies.push(reply.to_owned());
+            }
+        }
+    }
+
+    /// Begins an invocation; `started` = by AGENT_START, else by an event that came without one.
+    pub(super) fn start_child(
+        &mut self,
+        event: &AgentEvent,
+        source: &Arc<str>,
+        name: &str,
+        started: bool,
+    ) -> usize {
+        let key = key_of(event, source);
+        let parent = self.parent_of(source);
+        let call = self.delegating_call(parent, last_segment(source), name);
+        let id = match self.children.resumed_id(source) {
+            Some(id) => id,
+            None => SubagentRunId::from(self.sequencer.next_message_id().as_str()),
+        };
+        let announce = (self.subagents == SubagentEvents::Attributed).then(|| Announcement {
+            name: name.to_owned(),
+            parent,
+            call,
+        });
+        let tag = (self.subagents != SubagentEvents::Custom).then(|| id.clone());
+        let owner = self.sequencer.add_owner(tag, announce);
+        self.children.list.push(Invocation {
+            owner,
+            id,
+            key: key.clone(),
+            source: Arc::clone(source),
+            name: name.to_owned(),
+            started,
+            ended: false,
+            in_model_call: false,
+            delegated_by: call,
+            replies: Vec::new(),
+            calls: Vec::new(),
+        });
+        let at = self.children.list.len() - 1;
+        self.children.active.entry(key).or_default().push(at);
+        at
+    }
+
+    /// The active invocation whose path is the longest beginning of this one.
+    fn parent_of(&self, source: &str) -> OwnerId {
+        let mut path = source;
+        while let Some((parent, _)) = path.rsplit_once('/') {
+            let known = self.children.list.iter().rev();
+            let known = known.filter(|child| !child.ended).find(|child| *child.source == *parent);
+            if let Some(child) = known {
+                return child.owner;
+            }
+            path = parent;
+        }
+        OwnerId::ROOT
+    }
+
+    /// The parent's call that spawned a child: one that is being answered before one that only
+    /// waits; one that names the agent before one that does not; never one that another child
+    /// already belongs to (SUB-10).
+    fn delegating_call(&self, parent: OwnerId, agent: &str, name: &str) -> Option<CallIndex> {
+        if self.is_custom_child(parent) {
+            return None;
+        }
+        let taken = |call: &CallIndex| {
+            let active = self.children.list.iter().filter(|child| !child.ended);
+            active.filter_map(|child| child.delegated_by).any(|other| other == *call)
+        };
+        let mut free = self.sequencer.unanswered_of(parent);
+        free.retain(|call| !taken(call));
+        let answering: Vec<_> = free
+            .iter()
+            .copied()
+            .filter(|call| self.results.is_open(parent, self.sequencer.call_id(*call)))
+            .collect();
+        let candidates = if answering.is_empty() { free } else { answering };
+        let names = |call: &&CallIndex| {
+            let tool = self.sequencer.call_name(**call);
+            tool == agent || tool == name || mentions(self.sequencer.arguments(**call), agent, name)
+        };
+        candidates.iter().find(names).or(candidates.last()).copied()
+    }
+
+    /// A child's AGENT_START: a new invocation, unless its events came first.
+    pub(super) fn begin_child(
+        &mut self,
+        event: &AgentEvent,
+        source: &Arc<str>,
+        name: &str,
+    ) -> usize {
+        let implicit = self
+            .find_child(event, source)
+            .filter(|&at| !self.children.list[at].started && !self.children.list[at].ended);
+        match implicit {
+            Some(at) => {
+                self.children.list[at].started = true;
+                at
+            }
+            None => {
+                let name = if name.is_empty() { last_segment(source) } else { name };
+                self.start_child(event, source, name, true)
+            }
+        }
+    }
+
+    /// A child's AGENT_END. `None` = it was not there.
+    pub(super) fn end_child(
+        &mut self,
+        event: &AgentEvent,
+        source: &Arc<str>,
+        reason: &EndReason,
+    ) -> Option<usize> {
+        let at = self.find_child(event, source)?;
+        let owner = self.children.list[at].owner;
+        let asked = self.interrupt_ids_of(owner);
+        let end = match reason {
+            EndReason::Failed(failure) => failed(failure),
+            _ if !asked.is_empty() => OwnerEnd::Suspended(asked),
+            _ => OwnerEnd::Finished,
+        };
+        self.close_child(at, end);
+        Some(at)
+    }
+
+    pub(super) fn close_child(&mut self, at: usize, end: OwnerEnd) {
+        let child = &mut self.children.list[at];
+        child.ended = true;
+        let (owner, key) = (child.owner, child.key.clone());
+        if let Some(active) = self.children.active.get_mut(&key) {
+            active.retain(|other| *other != at);
+        }
+        self.flush_media(Some(owner));
+        self.sequencer.end_owner(owner, end);
+    }
+
+    /// Ends the invocations that are still open when the run ends, the innermost first.
+    pub(super) fn close_children(&mut self, how: RunClose<'_>) {
+        for at in (0..self.children.list.len()).rev() {
+            let child = &self.children.list[at];
+            if child.ended {
+                continue;
+            }
+            let asked = self.interrupt_ids_of(child.owner);
+            let end = match how {
+                RunClose::Failed(code) => OwnerEnd::Failed {
+                    message: "The run failed.".to_owned(),
+                    code: code.to_owned(),
+                },
+                RunClose::Cancelled => OwnerEnd::Failed {
+                    message: "The run was stopped.".to_owned(),
+                    code: "CANCELLED".to_owned(),
+                },
+                RunClose::Interrupted if child.started || !asked.is_empty() => {
+                    OwnerEnd::Suspended(asked)
+                }
+                RunClose::Success if child.started => OwnerEnd::Failed {
+                    message: "The sub-agent did not finish.".to_owned(),
+                    code: "AGENT_ENDED_EARLY".to_owned(),
+                },
+                RunClose::Interrupted | RunClose::Success => OwnerEnd::Finished,
+            };
+            self.end_child_shown_as_custom(at, &end);
+            self.close_child(at, end);
+        }
+    }
+
+    /// Whether the owner is a child that is shown as CUSTOM events and has no items.
+    pub(super) fn is_custom_child(&self, owner: OwnerId) -> bool {
+        owner != OwnerId::ROOT && self.subagents == SubagentEvents::Custom
+    }
+}
+
+/// How the run ends around its open children.
+#[derive(Clone, Copy)]
+pub(super) enum RunClose<'a> {
+    Success,
+    Interrupted,
+    Cancelled,
+    Failed(&'a str),
+}
+
+fn failed(failure: &Failure) -> OwnerEnd {
+    let failure = super::lifecycle::run_failure(failure);
+    OwnerEnd::Failed { message: failure.message, code: failure.code }
+}
+
+fn key_of(event: &AgentEvent, source: &str) -> String {
+    match event.metadata.get("taskId").and_then(serde_json::Value::as_str) {
+        Some(task) => format!("{source}\u{0}{task}"),
+        None => source.to_owned(),
+    }
+}
+
+fn last_segment(source: &str) -> &str {
+    source.rsplit('/').next().unwrap_or(source)
+}
+
+/// Whether one of the arguments is the agent's id or name.
+fn mentions(arguments: &str, agent: &str, name: &str) -> bool {
+    let Ok(serde_json::Value::Object(arguments)) = serde_json::from_str(arguments) else {
+        return false;
+    };
+    arguments.values().any(|value| value.as_str().is_some_and(|text| text == agent || text == name))
+}
+
+fn reply_of(kind: &AgentEventKind) -> Option<&str> {
+    match kind {
+        AgentEventKind::ModelCallStart { reply, .. }
+        | AgentEventKind::ModelCallEnd { reply, .. }
+        | AgentEventKind::TextBlockStart { reply, .. }
+        | AgentEventKind::TextBlockDelta { reply, .. }
+        | AgentEventKind::TextBlockEnd { reply, .. }
+        | AgentEventKind::ThinkingBlockStart { reply, .. }
+        | AgentEventKind::ThinkingBlockDelta { reply, .. }
+        | AgentEventKind::ThinkingBlockEnd { reply, .. }
+        | AgentEventKind::ToolCallStart { reply, .. }
+        | AgentEventKind::ToolResultStart { reply, .. }
+        | AgentEventKind::ToolResultEnd { reply, .. }
+        | AgentEventKind::RequireUserConfirm { reply, .. }
+        | AgentEventKind::RequireExternalExecution { reply, .. } => Some(reply.as_str()),
+        _ => None,
+    }
+    .filter(|reply| !reply.is_empty())
+}
+
+fn call_of(kind: &AgentEventKind) -> Option<&str> {
+    match kind {
+        AgentEventKind::ToolCallDelta { call, .. }
+        | AgentEventKind::ToolCallEnd { call, .. }
+        | AgentEventKind::ToolResultStart { call, .. }
+        | AgentEventKind::ToolResultTextDelta { call, .. }
+        | AgentEventKind::ToolResultDataDelta { call, .. }
+        | AgentEventKind::ToolResultEnd { call, .. } => Some(call.as_str()),
+        _ => None,
+    }
+}

@@ -1,0 +1,217 @@
+//! A child shown as CUSTOM `subagent.*` events, for clients that know no sub-agents.
+
+use agui_protocol::Body;
+use serde_json::{Value, json};
+
+use super::{context::StreamContext, interrupt, lifecycle, subagent::CustomCall};
+use crate::{
+    model::{
+        AgentEvent, AgentEventKind,
+        event::{Call, ResultState},
+    },
+    options::SubagentEvents,
+    sequencer::{OwnerEnd, OwnerId},
+};
+
+/// Converts a child's event, if children are shown as CUSTOM events. `false` = the converter of
+/// the event's type has to do it: usage and shared state are the run's, whoever reports them.
+pub(super) fn convert_child_custom(event: &AgentEvent, context: &mut StreamContext) -> bool {
+    let (SubagentEvents::Custom, Some(source)) = (context.subagents, &event.source) else {
+        return false;
+    };
+    match &event.kind {
+        AgentEventKind::ModelCallStart { .. }
+        | AgentEventKind::ModelCallEnd { .. }
+        | AgentEventKind::State { .. } => return false,
+        AgentEventKind::AgentStart { name, .. } => {
+            let at = context.begin_child(event, source, name);
+            let name = context.children.list[at].name.clone();
+            send(at, "lifecycle", "AGENT_START", &[("name", name.into())], context);
+        }
+        AgentEventKind::AgentEnd { reason, .. } => {
+            if let Some(at) = context.find_child(event, source) {
+                flush_ends(at, context);
+                let error = match reason {
+                    crate::model::event::EndReason::Failed(failure) => {
+                        let failure = lifecycle::run_failure(failure);
+                        Some(json!({ "message": failure.message, "code": failure.code }))
+                    }
+                    _ => None,
+                };
+                send_end(at, error, context);
+                context.end_child(event, source, reason);
+            }
+        }
+        _ => convert_content(event, context),
+    }
+    true
+}
+
+fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
+    let owner = context.owner_of(event);
+    let Some(at) = context.children.list.iter().position(|child| child.owner == owner) else {
+        return;
+    };
+    match &event.kind {
+        AgentEventKind::ToolCallStart { call, name, .. } => start_call(at, call, name, context),
+        AgentEventKind::ToolCallDelta { call, delta } => {
+            if let Some(known) = find_call(at, call, context) {
+                known.arguments.push_str(delta);
+            }
+        }
+        AgentEventKind::ToolCallEnd { call, .. } => {
+            if let Some(known) = find_call(at, call, context) {
+                known.end_held = true;
+            }
+        }
+        _ => {
+            flush_ends(at, context);
+            convert_other(at, owner, event, context);
+        }
+    }
+}
+
+fn convert_other(at: usize, owner: OwnerId, event: &AgentEvent, context: &mut StreamContext) {
+    match &event.kind {
+        AgentEventKind::TextBlockDelta { delta, .. } if !delta.is_empty() => {
+            context.texts.mark_spoken(owner);
+            send(at, "text", "TEXT_BLOCK_DELTA", &[("delta", delta.as_str().into())], context);
+        }
+        AgentEventKind::ThinkingBlockDelta { delta, .. }
+            if !delta.is_empty() && context.options.enable_reasoning =>
+        {
+            let delta = ("delta", Value::from(delta.as_str()));
+            send(at, "thinking", "THINKING_BLOCK_DELTA", &[delta], context);
+        }
+        AgentEventKind::ToolResultStart { call, name, .. } => {
+            context.results.start(owner, call, name);
+        }
+        AgentEventKind::ToolResultTextDelta { call, delta } => {
+            context.results.add_text(owner, call, delta);
+        }
+        AgentEventKind::ToolResultDataDelta { call, block, data } => {
+            context.results.add_data(owner, call, block.as_ref(), data);
+        }
+        AgentEventKind::ToolResultEnd { reply, call, state } => {
+            end_result(at, reply, call, *state, context);
+        }
+        AgentEventKind::RequireUserConfirm { calls, .. } => {
+            interrupt::convert(event, context);
+            let listed: Vec<Value> = calls.iter().map(listed).collect();
+            let members = [("toolCallCount", calls.len().into()), ("toolCalls", listed.into())];
+            send(at, "require_confirm", "REQUIRE_USER_CONFIRM", &members, context);
+        }
+        AgentEventKind::RequireExternalExecution { .. }
+        | AgentEventKind::UserConfirmResult { .. }
+        | AgentEventKind::ExternalExecutionResult { .. }
+        | AgentEventKind::Question { .. } => interrupt::convert(event, context),
+        AgentEventKind::AgentResult { result, .. } if !context.texts.has_spoken(owner) => {
+            let text = result.text_content();
+            if !text.is_empty() {
+                send(at, "text", "TEXT_BLOCK_DELTA", &[("delta", text.into())], context);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn listed(call: &Call) -> Value {
+    json!({ "toolCallId": call.id, "toolName": call.name, "arguments": call.arguments })
+}
+
+fn find_call<'a>(
+    at: usize,
+    id: &str,
+    context: &'a mut StreamContext,
+) -> Option<&'a mut CustomCall> {
+    context.children.list[at].calls.iter_mut().rev().find(|call| call.id == id)
+}
+
+fn start_call(at: usize, id: &str, name: &str, context: &mut StreamContext) {
+    if find_call(at, id, context).is_some() {
+        return;
+    }
+    context.children.list[at].calls.push(CustomCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: String::new(),
+        end_held: false,
+    });
+    let members = [("toolCallId", id.into()), ("toolName", name.into())];
+    send(at, "tool_call", "TOOL_CALL_START", &members, context);
+}
+
+/// Sends the ends of calls whose arguments are complete.
+fn flush_ends(at: usize, context: &mut StreamContext) {
+    let calls = &mut context.children.list[at].calls;
+    let mut ended = Vec::new();
+    for call in calls.iter_mut().filter(|call| call.end_held) {
+        call.end_held = false;
+        ended.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
+    }
+    for (id, name, arguments) in ended {
+        let members =
+            [("toolCallId", id.into()), ("toolName", name.into()), ("arguments", arguments.into())];
+        send(at, "tool_call", "TOOL_CALL_END", &members, context);
+    }
+}
+
+fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &mut StreamContext) {
+    let owner = context.children.list[at].owner;
+    if state == ResultState::Running {
+        let text = context.results.suspended_text(owner, call);
+        context.asks.suspended(owner, reply, call, text);
+        return;
+    }
+    let (name, content) = context.results.take(owner, call).unwrap_or_default();
+    let known = find_call(at, call, context).map(|call| call.name.clone());
+    context.asks.answered(owner, call);
+    context.forget_owed(call);
+    let content = serde_json::to_value(content.into_content()).unwrap_or_default();
+    let members = [
+        ("toolCallId", call.into()),
+        ("toolName", known.unwrap_or(name).into()),
+        ("state", state.as_str().to_ascii_uppercase().into()),
+        ("content", content),
+    ];
+    send(at, "tool_result", "TOOL_RESULT_END", &members, context);
+}
+
+fn send_end(at: usize, error: Option<Value>, context: &mut StreamContext) {
+    let mut members = vec![("name", Value::from(context.children.list[at].name.as_str()))];
+    members.extend(error.map(|error| ("error", error)));
+    send(at, "lifecycle", "AGENT_END", &members, context);
+}
+
+fn send(
+    at: usize,
+    event: &str,
+    agent_event: &str,
+    members: &[(&str, Value)],
+    context: &mut StreamContext,
+) {
+    let child = &context.children.list[at];
+    let mut value = serde_json::Map::new();
+    value.insert("source".to_owned(), child.source_text().into());
+    value.insert("type".to_owned(), agent_event.into());
+    value.insert("subagentRunId".to_owned(), child.id.as_str().into());
+    value.extend(members.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+    let (name, value) = (format!("subagent.{event}"), Value::Object(value));
+    let tag = |subagent_run_id| Body::Custom { name, value, subagent_run_id };
+    context.sequencer.emit(OwnerId::ROOT, tag);
+}
+
+impl StreamContext {
+    /// A child shown as CUSTOM events that is still open at the end of the run ends there.
+    pub(super) fn end_child_shown_as_custom(&mut self, at: usize, end: &OwnerEnd) {
+        if self.subagents != SubagentEvents::Custom {
+            return;
+        }
+        flush_ends(at, self);
+        let error = match end {
+            OwnerEnd::Failed { message, code } => Some(json!({ "message": message, "code": code })),
+            _ => None,
+        };
+        send_end(at, error, self);
+    }
+}

@@ -1,0 +1,127 @@
+//! Text and thinking blocks.
+
+use super::context::StreamContext;
+use crate::{
+    model::{AgentEvent, AgentEventKind, Origin},
+    sequencer::{BlockKey, OwnerId},
+};
+
+/// What was sent of blocks whose wire may correct it at the end (Python's `TEXT_BLOCK_END.text`),
+/// and whether an owner said anything since its last model call.
+#[derive(Default)]
+pub(super) struct SentTexts {
+    open: Vec<SentText>,
+    spoke: Vec<OwnerId>,
+}
+
+struct SentText {
+    owner: OwnerId,
+    block: String,
+    text: String,
+}
+
+impl SentTexts {
+    fn sent(&mut self, owner: OwnerId, block: &str, delta: &str) {
+        let known = self.open.iter_mut().find(|sent| sent.owner == owner && sent.block == block);
+        match known {
+            Some(sent) => sent.text.push_str(delta),
+            None => {
+                self.open.push(SentText { owner, block: block.to_owned(), text: delta.to_owned() })
+            }
+        }
+    }
+
+    fn take(&mut self, owner: OwnerId, block: &str) -> String {
+        let known = self.open.iter().position(|sent| sent.owner == owner && sent.block == block);
+        known.map(|at| self.open.swap_remove(at).text).unwrap_or_default()
+    }
+
+    /// The owner streamed text.
+    pub(super) fn mark_spoken(&mut self, owner: OwnerId) {
+        if !self.spoke.contains(&owner) {
+            self.spoke.push(owner);
+        }
+    }
+
+    /// Whether the owner streamed text since its last model call began.
+    pub(super) fn has_spoken(&self, owner: OwnerId) -> bool {
+        self.spoke.contains(&owner)
+    }
+
+    /// A model call begins.
+    pub(super) fn new_model_call(&mut self, owner: OwnerId) {
+        self.spoke.retain(|other| *other != owner);
+    }
+}
+
+impl StreamContext {
+    /// Sends text of a block, and remembers that the owner spoke.
+    pub(super) fn send_text(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
+        if delta.is_empty() {
+            return;
+        }
+        self.pay_owed();
+        self.sequencer.text(owner, key, delta);
+        self.texts.mark_spoken(owner);
+    }
+}
+
+/// TEXT_BLOCK_START means nothing by itself, but for a block that is open: Java reopens the
+/// constant block id `text`, which is another block then.
+pub(super) fn convert_text(event: &AgentEvent, context: &mut StreamContext) {
+    match &event.kind {
+        AgentEventKind::TextBlockStart { reply, block } => {
+            let owner = context.owner_of(event);
+            context.sequencer.end_text(owner, BlockKey { reply, block });
+        }
+        AgentEventKind::TextBlockDelta { reply, block, delta } => {
+            let owner = context.owner_of(event);
+            context.send_text(owner, BlockKey { reply, block }, delta);
+            if event.origin == Origin::Python {
+                context.texts.sent(owner, block, delta);
+            }
+        }
+        AgentEventKind::TextBlockEnd { reply, block, text } => {
+            let owner = context.owner_of(event);
+            let key = BlockKey { reply, block };
+            let sent = context.texts.take(owner, block);
+            if let Some(text) = text {
+                match text.strip_prefix(sent.as_str()) {
+                    Some(rest) => context.send_text(owner, key, rest),
+                    None => context.note(
+                        "the final text of a block is not a continuation of what was streamed; \
+                         the streamed text stands",
+                    ),
+                }
+            }
+            context.sequencer.end_text(owner, key);
+        }
+        _ => {}
+    }
+}
+
+/// Thinking leaves only with `enable-reasoning`.
+pub(super) fn convert_thinking(event: &AgentEvent, context: &mut StreamContext) {
+    if !context.options.enable_reasoning {
+        return;
+    }
+    match &event.kind {
+        AgentEventKind::ThinkingBlockStart { reply, block } => {
+            let owner = context.owner_of(event);
+            context.sequencer.end_reasoning(owner, BlockKey { reply, block }, None);
+        }
+        AgentEventKind::ThinkingBlockDelta { reply, block, delta } => {
+            let owner = context.owner_of(event);
+            if !delta.is_empty() {
+                context.pay_owed();
+            }
+            context.sequencer.reasoning(owner, BlockKey { reply, block }, delta);
+        }
+        AgentEventKind::ThinkingBlockEnd { reply, block, encrypted } => {
+            let owner = context.owner_of(event);
+            let key = BlockKey { reply, block };
+            context.sequencer.end_reasoning(owner, key, encrypted.as_deref());
+        }
+        _ => {}
+    }
+}

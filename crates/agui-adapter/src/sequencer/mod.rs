@@ -1,0 +1,512 @@
+//! The sequencer: events leave the adapter only through it.
+//!
+//! It knows which messages, reasoning blocks, tool calls and steps are open and whose they are,
+//! mints every id, closes what has to be closed before something else opens, and puts the
+//! boundary events. Converters tell it what happened and cannot make it emit a stream that is out
+//! of order. It knows no transport, no AgentScope event and no option but
+//! `emit-tool-call-args`.
+
+mod call;
+mod owner;
+
+use std::collections::{HashMap, HashSet};
+
+use agui_protocol::{
+    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, RunOutcome,
+    SubagentOutcome, SubagentRunId, ThreadId, TokenUsage, ToolCallId, event::EncryptedSubtype,
+    event::ReasoningRole, event::TextRole,
+};
+
+pub(crate) use call::CallIndex;
+pub(crate) use owner::OwnerId;
+use owner::{OpenBlock, Owner};
+
+use crate::{
+    model::event::Object,
+    outbound::{IdSource, RunFailure},
+};
+
+/// Where a run is between its boundary events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    NotStarted,
+    Open,
+    Ended,
+}
+
+/// What `RUN_STARTED` will say.
+pub(crate) struct Opening {
+    pub(crate) parent_run_id: Option<RunId>,
+    pub(crate) echo: Option<Box<RunAgentInput>>,
+    pub(crate) metadata: Object,
+}
+
+/// A call of an earlier run that this run may answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Earlier {
+    pub(crate) wire: ToolCallId,
+    pub(crate) tag: Option<SubagentRunId>,
+}
+
+/// See the module documentation.
+pub(crate) struct Sequencer {
+    out: Vec<Event>,
+    ids: Box<dyn IdSource>,
+    phase: Phase,
+    thread_id: ThreadId,
+    run_id: RunId,
+    opening: Option<Opening>,
+    owners: Vec<Owner>,
+    calls: Vec<call::Call>,
+    /// Call ids that the thread knew before this run, as the client knows them.
+    used: HashSet<ToolCallId>,
+    /// Calls that this run's resume answers, by the agent's own id.
+    resumed: HashMap<String, Earlier>,
+    emit_args: bool,
+}
+
+/// Which block of the agent a piece of text belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockKey<'a> {
+    pub(crate) reply: &'a str,
+    pub(crate) block: &'a str,
+}
+
+impl Sequencer {
+    pub(crate) fn new(
+        input: &RunAgentInput,
+        opening: Opening,
+        resumed: HashMap<String, Earlier>,
+        emit_args: bool,
+        ids: Box<dyn IdSource>,
+    ) -> Self {
+        Self {
+            out: Vec::new(),
+            ids,
+            phase: Phase::NotStarted,
+            thread_id: input.thread_id.clone(),
+            run_id: input.run_id.clone(),
+            opening: Some(opening),
+            owners: vec![Owner::root()],
+            calls: Vec::new(),
+            used: known_calls(&input.messages),
+            resumed,
+            emit_args,
+        }
+    }
+
+    /// The events since the last call, in order.
+    pub(crate) fn take(&mut self) -> &mut Vec<Event> {
+        &mut self.out
+    }
+
+    pub(crate) fn thread_id(&self) -> &ThreadId {
+        &self.thread_id
+    }
+
+    pub(crate) fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    pub(crate) fn next_message_id(&mut self) -> MessageId {
+        MessageId::from(self.ids.next_id())
+    }
+
+    /// Sends `RUN_STARTED`, unless it was sent (LIFE-1, LIFE-5).
+    pub(crate) fn start_run(&mut self) {
+        if self.phase != Phase::NotStarted {
+            return;
+        }
+        self.phase = Phase::Open;
+        let opening = self.opening.take();
+        let (parent_run_id, input, metadata) = match opening {
+            Some(o) => (o.parent_run_id, o.echo, o.metadata),
+            None => (None, None, Object::new()),
+        };
+        let mut event = Event::new(Body::RunStarted {
+            thread_id: self.thread_id.clone(),
+            run_id: self.run_id.clone(),
+            protocol_version: Some(PROTOCOL_VERSION.to_owned()),
+            parent_run_id,
+            input,
+        });
+        if !metadata.is_empty() {
+            event.metadata = Some(metadata);
+        }
+        self.out.push(event);
+    }
+
+    /// Sends an event that opens and closes nothing: CUSTOM, RAW, state, activity. `body` gets
+    /// the owner's tag.
+    pub(crate) fn emit(
+        &mut self,
+        owner: OwnerId,
+        body: impl FnOnce(Option<SubagentRunId>) -> Body,
+    ) {
+        self.emit_event(owner, |tag| Event::new(body(tag)));
+    }
+
+    fn emit_event(&mut self, owner: OwnerId, event: impl FnOnce(Option<SubagentRunId>) -> Event) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        self.start_run();
+        self.flush_call_ends(owner);
+        let tag = self.tag(owner);
+        self.out.push(event(tag));
+    }
+
+    /// More text of a block; opens its message at the first character (TXT-7). Text closes
+    /// reasoning, and held tool calls, of the same owner.
+    pub(crate) fn text(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
+        if delta.is_empty() || self.phase == Phase::Ended {
+            return;
+        }
+        let message_id = match self.owners[owner.0].text(key) {
+            Some(open) if self.owners[owner.0].only_texts() => open.message_id.clone(),
+            Some(open) => {
+                let id = open.message_id.clone();
+                self.close_reasoning(owner);
+                self.flush_call_ends(owner);
+                id
+            }
+            None => self.open_text(owner, key),
+        };
+        let subagent_run_id = self.tag(owner);
+        self.out.push(Event::new(Body::TextMessageContent {
+            message_id,
+            delta: delta.to_owned(),
+            subagent_run_id,
+        }));
+    }
+
+    fn open_text(&mut self, owner: OwnerId, key: BlockKey<'_>) -> MessageId {
+        self.start_run();
+        self.close_reasoning(owner);
+        self.flush_call_ends(owner);
+        let message_id = self.next_message_id();
+        let state = &mut self.owners[owner.0];
+        state.texts.push(OpenBlock::new(key, message_id.clone()));
+        state.carrier = Some(message_id.clone());
+        let subagent_run_id = state.tag.clone();
+        self.out.push(Event::new(Body::TextMessageStart {
+            message_id: message_id.clone(),
+            role: Some(TextRole::Assistant),
+            name: None,
+            subagent_run_id,
+        }));
+        message_id
+    }
+
+    /// A text block ended. Nothing happens if it never had a character.
+    pub(crate) fn end_text(&mut self, owner: OwnerId, key: BlockKey<'_>) {
+        self.flush_call_ends(owner);
+        let state = &mut self.owners[owner.0];
+        if let Some(at) = state.texts.iter().position(|open| open.is(key)) {
+            let open = state.texts.remove(at);
+            self.push_text_end(owner, open.message_id);
+        }
+    }
+
+    fn close_texts(&mut self, owner: OwnerId) {
+        for open in std::mem::take(&mut self.owners[owner.0].texts) {
+            self.push_text_end(owner, open.message_id);
+        }
+    }
+
+    fn push_text_end(&mut self, owner: OwnerId, message_id: MessageId) {
+        let subagent_run_id = self.tag(owner);
+        self.out.push(Event::new(Body::TextMessageEnd { message_id, subagent_run_id }));
+    }
+
+    /// More thinking of a block: REASONING_START and a message around it (REAS-1). Thinking
+    /// closes text, other thinking, and held tool calls, of the same owner.
+    pub(crate) fn reasoning(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
+        if delta.is_empty() || self.phase == Phase::Ended {
+            return;
+        }
+        let open = self.owners[owner.0].reasoning.as_ref().filter(|open| open.is(key));
+        let message_id = match open {
+            Some(open) => {
+                let id = open.message_id.clone();
+                self.flush_call_ends(owner);
+                id
+            }
+            None => self.open_reasoning(owner, key),
+        };
+        let subagent_run_id = self.tag(owner);
+        self.out.push(Event::new(Body::ReasoningMessageContent {
+            message_id,
+            delta: delta.to_owned(),
+            subagent_run_id,
+        }));
+    }
+
+    fn open_reasoning(&mut self, owner: OwnerId, key: BlockKey<'_>) -> MessageId {
+        self.start_run();
+        self.close_reasoning(owner);
+        self.close_texts(owner);
+        self.flush_call_ends(owner);
+        let message_id = self.next_message_id();
+        self.owners[owner.0].reasoning = Some(OpenBlock::new(key, message_id.clone()));
+        let tag = self.tag(owner);
+        self.out.push(Event::new(Body::ReasoningStart {
+            message_id: message_id.clone(),
+            subagent_run_id: tag.clone(),
+        }));
+        self.out.push(Event::new(Body::ReasoningMessageStart {
+            message_id: message_id.clone(),
+            role: ReasoningRole::Reasoning,
+            subagent_run_id: tag,
+        }));
+        message_id
+    }
+
+    /// A thinking block ended, perhaps with an opaque artefact of the provider (REAS-8); an
+    /// artefact without thinking gets a message of its own to hang on.
+    pub(crate) fn end_reasoning(
+        &mut self,
+        owner: OwnerId,
+        key: BlockKey<'_>,
+        encrypted: Option<&str>,
+    ) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        let is_open = self.owners[owner.0].reasoning.as_ref().is_some_and(|open| open.is(key));
+        if encrypted.is_some() && !is_open {
+            self.open_reasoning(owner, key);
+        } else if is_open {
+            self.flush_call_ends(owner);
+        } else {
+            return;
+        }
+        self.close_reasoning_with(owner, encrypted);
+    }
+
+    fn close_reasoning(&mut self, owner: OwnerId) {
+        self.close_reasoning_with(owner, None);
+    }
+
+    fn close_reasoning_with(&mut self, owner: OwnerId, encrypted: Option<&str>) {
+        let Some(open) = self.owners[owner.0].reasoning.take() else { return };
+        let tag = self.tag(owner);
+        self.out.push(Event::new(Body::ReasoningMessageEnd {
+            message_id: open.message_id.clone(),
+            subagent_run_id: tag.clone(),
+        }));
+        if let Some(value) = encrypted {
+            self.out.push(Event::new(Body::ReasoningEncryptedValue {
+                subtype: EncryptedSubtype::Message,
+                entity_id: open.message_id.as_str().to_owned(),
+                encrypted_value: value.to_owned(),
+                subagent_run_id: tag.clone(),
+            }));
+        }
+        self.out.push(Event::new(Body::ReasoningEnd {
+            message_id: open.message_id,
+            subagent_run_id: tag,
+        }));
+    }
+
+    /// A model call begins or a tool answered: calls made from now on belong to another
+    /// assistant message (TXT-9).
+    pub(crate) fn new_turn(&mut self, owner: OwnerId) {
+        self.owners[owner.0].carrier = None;
+    }
+
+    /// A model call begins: a call id used before is from now on another call.
+    pub(crate) fn new_model_call(&mut self, owner: OwnerId) {
+        self.flush_call_ends(owner);
+        self.new_turn(owner);
+        self.owners[owner.0].epoch += 1;
+    }
+
+    /// A step begins; ignored while one of this name is open (LIFE-28).
+    pub(crate) fn start_step(&mut self, owner: OwnerId, name: &str) {
+        if self.phase == Phase::Ended || self.owners[owner.0].steps.iter().any(|s| s == name) {
+            return;
+        }
+        self.owners[owner.0].steps.push(name.to_owned());
+        let step_name = name.to_owned();
+        self.emit(owner, |subagent_run_id| Body::StepStarted { step_name, subagent_run_id });
+    }
+
+    /// A step ends; ignored if none of this name is open.
+    pub(crate) fn finish_step(&mut self, owner: OwnerId, name: &str) {
+        let steps = &mut self.owners[owner.0].steps;
+        let Some(at) = steps.iter().position(|step| step == name) else { return };
+        let step_name = steps.remove(at);
+        self.emit(owner, |subagent_run_id| Body::StepFinished { step_name, subagent_run_id });
+    }
+
+    /// Adds an owner: a sub-agent's invocation. `announce` = SUBAGENT_STARTED is sent for it.
+    pub(crate) fn add_owner(
+        &mut self,
+        tag: Option<SubagentRunId>,
+        announce: Option<Announcement>,
+    ) -> OwnerId {
+        let owner = OwnerId(self.owners.len());
+        let announced = announce.is_some();
+        if let (Some(a), Some(id), false) = (announce, tag.clone(), self.ended()) {
+            self.start_run();
+            self.flush_call_ends(a.parent);
+            self.out.push(Event::new(Body::SubagentStarted {
+                subagent_run_id: id,
+                name: a.name,
+                description: None,
+                parent_subagent_run_id: self.tag(a.parent),
+                parent_tool_call_id: a.call.map(|call| self.calls[call.0].wire.clone()),
+                parent_message_id: a.call.and_then(|call| self.calls[call.0].parent.clone()),
+            }));
+        }
+        self.owners.push(Owner::child(tag, announced));
+        owner
+    }
+
+    /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
+    pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
+        if self.phase == Phase::Ended || self.owners[owner.0].closed {
+            return;
+        }
+        self.close_items(owner);
+        let state = &mut self.owners[owner.0];
+        state.closed = true;
+        let (true, Some(id)) = (state.announced, state.tag.clone()) else { return };
+        self.out.push(Event::new(match end {
+            OwnerEnd::Finished => {
+                Body::SubagentFinished { subagent_run_id: id, result: None, outcome: None }
+            }
+            OwnerEnd::Suspended(interrupt_ids) => Body::SubagentFinished {
+                subagent_run_id: id,
+                result: None,
+                outcome: Some(SubagentOutcome::Suspended { interrupt_ids }),
+            },
+            OwnerEnd::Failed { message, code } => {
+                Body::SubagentError { subagent_run_id: id, message, code: Some(code) }
+            }
+        }));
+    }
+
+    /// The sub-agent's id that tags the owner's events.
+    pub(crate) fn tag(&self, owner: OwnerId) -> Option<SubagentRunId> {
+        self.owners[owner.0].tag.clone()
+    }
+
+    /// Closes text, reasoning, calls and steps of one owner, in this order.
+    pub(crate) fn close_items(&mut self, owner: OwnerId) {
+        self.close_texts(owner);
+        self.close_reasoning(owner);
+        self.close_calls(owner);
+        for step_name in std::mem::take(&mut self.owners[owner.0].steps).into_iter().rev() {
+            let subagent_run_id = self.tag(owner);
+            self.out.push(Event::new(Body::StepFinished { step_name, subagent_run_id }));
+        }
+    }
+
+    /// Ends the run with `RUN_FINISHED`; whatever is still open must have been closed by
+    /// [`Sequencer::end_owner`] and is closed here at the latest (LIFE-6).
+    pub(crate) fn finish_run(
+        &mut self,
+        outcome: Option<RunOutcome>,
+        usage: Vec<TokenUsage>,
+        metadata: Object,
+    ) {
+        self.before_end();
+        self.phase = Phase::Ended;
+        self.push_finished(outcome, usage, metadata);
+    }
+
+    /// Ends the run with `RUN_ERROR` (LIFE-3). `finish_after` appends the RUN_FINISHED that old
+    /// clients expect.
+    pub(crate) fn fail_run(&mut self, failure: Failed, usage: Vec<TokenUsage>, finish_after: bool) {
+        self.before_end();
+        self.phase = Phase::Ended;
+        let code = Some(failure.code);
+        let mut event = Event::new(Body::RunError { message: failure.message, code, usage })
+            .with_timestamp(failure.timestamp);
+        if !failure.metadata.is_empty() {
+            event.metadata = Some(failure.metadata);
+        }
+        self.out.push(event);
+        if finish_after {
+            self.push_finished(None, Vec::new(), Object::new());
+        }
+    }
+
+    /// RUN_ERROR in place of a terminal event that never left.
+    pub(crate) fn error_again(&self, failure: RunFailure, timestamp: i64) -> Event {
+        let RunFailure { code, message, .. } = failure;
+        Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
+            .with_timestamp(timestamp)
+    }
+
+    fn push_finished(
+        &mut self,
+        outcome: Option<RunOutcome>,
+        usage: Vec<TokenUsage>,
+        metadata: Object,
+    ) {
+        let mut event = Event::new(Body::RunFinished {
+            thread_id: self.thread_id.clone(),
+            run_id: self.run_id.clone(),
+            result: None,
+            outcome,
+            usage,
+        });
+        if !metadata.is_empty() {
+            event.metadata = Some(metadata);
+        }
+        self.out.push(event);
+    }
+
+    fn before_end(&mut self) {
+        self.start_run();
+        for index in (1..self.owners.len()).rev() {
+            self.end_owner(OwnerId(index), OwnerEnd::Finished);
+        }
+        self.close_items(OwnerId::ROOT);
+    }
+}
+
+/// What `SUBAGENT_STARTED` says beside the id.
+pub(crate) struct Announcement {
+    pub(crate) name: String,
+    pub(crate) parent: OwnerId,
+    pub(crate) call: Option<CallIndex>,
+}
+
+/// How a sub-agent's invocation ended.
+pub(crate) enum OwnerEnd {
+    Finished,
+    Suspended(Vec<agui_protocol::InterruptId>),
+    Failed { message: String, code: String },
+}
+
+/// What `RUN_ERROR` says.
+pub(crate) struct Failed {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) metadata: Object,
+    pub(crate) timestamp: i64,
+}
+
+fn known_calls(messages: &[Message]) -> HashSet<ToolCallId> {
+    let mut known = HashSet::new();
+    for message in messages {
+        match message {
+            Message::Assistant { tool_calls, .. } => {
+                known.extend(tool_calls.iter().map(|call| call.id.clone()));
+            }
+            Message::Tool { tool_call_id, .. } => {
+                known.insert(tool_call_id.clone());
+            }
+            _ => {}
+        }
+    }
+    known
+}

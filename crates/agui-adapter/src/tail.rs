@@ -1,0 +1,133 @@
+//! Everything behind the sequencer, in its order: the program's enrichers, the gate, the built-in
+//! enrichers, the length of frames, the downgrade. No stage of its own.
+
+use std::sync::Arc;
+
+use agui_protocol::{Event, RunId, ThreadId};
+
+use crate::{
+    downgrade::Downgrade,
+    enrich::{EnrichContext, EnrichError, EnricherChain, Enrichers},
+    gate::Gate,
+    model::{AgentEvent, event::Object},
+    options::{AdapterOptions, Peer},
+    truncate::Truncate,
+};
+
+/// What the stages have to know of a run.
+#[derive(Clone, Debug)]
+pub struct TailSetup {
+    /// The input's thread.
+    pub thread_id: ThreadId,
+    /// The input's run.
+    pub run_id: RunId,
+    /// What the peer understands.
+    pub peer: Peer,
+    /// The run's context values, for enrichers.
+    pub runtime_context: Arc<Object>,
+    /// A converter of the program may emit anything, so the gate is needed without enrichers too.
+    pub guarded: bool,
+}
+
+/// The stages behind the sequencer, for one run.
+#[derive(Debug)]
+pub struct Tail {
+    setup: TailSetup,
+    chain: EnricherChain,
+    /// Only behind enrichers that can break something.
+    gate: Option<Gate>,
+    truncate: Truncate,
+    /// Only for peers that need it.
+    downgrade: Option<Downgrade>,
+    /// An enricher failed; none of the program's is asked again.
+    failed: bool,
+}
+
+impl Tail {
+    /// The stages that the options, the peer and the program's enrichers ask for.
+    pub fn new(options: &AdapterOptions, user: Enrichers, setup: TailSetup) -> Self {
+        let chain = EnricherChain::new(options, user);
+        let ids = || (setup.thread_id.clone(), setup.run_id.clone());
+        let gate = (chain.structural() || setup.guarded).then(|| {
+            let (thread_id, run_id) = ids();
+            Gate::new(thread_id, run_id, options.emit_run_finished_after_error)
+        });
+        let downgrade = (setup.peer == Peer::Legacy).then(|| {
+            let (thread_id, run_id) = ids();
+            Downgrade::new(options, thread_id, run_id)
+        });
+        let (thread_id, run_id) = ids();
+        let truncate = Truncate::new(thread_id, run_id);
+        Self { setup, chain, gate, truncate, downgrade, failed: false }
+    }
+
+    /// Sends a batch through every stage and appends what is left to `out`; `batch` is empty
+    /// afterwards. Without enrichers, for a current peer, the events are only moved.
+    ///
+    /// # Errors
+    ///
+    /// An enricher failed. The batch is lost. The caller ends the run by pushing a RUN_ERROR,
+    /// also when the batch ended the run already; the failed enrichers do not see it, and the
+    /// gate puts a RUN_STARTED that was lost with the batch before it.
+    pub fn push(
+        &mut self,
+        source: Option<&AgentEvent>,
+        batch: &mut Vec<Event>,
+        now_ms: i64,
+        out: &mut Vec<Event>,
+    ) -> Result<(), EnrichError> {
+        if self.gate.is_some() {
+            *batch = self.enrich(source, std::mem::take(batch), now_ms)?;
+        }
+        if !self.chain.is_empty() {
+            let TailSetup { thread_id, run_id, runtime_context, .. } = &self.setup;
+            let context = EnrichContext { thread_id, run_id, now_ms, runtime_context };
+            self.chain.decorate(source, batch, &context);
+        }
+        if !batch.iter().all(Truncate::fits) {
+            let mut fitting = Vec::with_capacity(batch.len());
+            batch.drain(..).for_each(|event| self.truncate.apply(event, &mut fitting));
+            *batch = fitting;
+        }
+        match &mut self.downgrade {
+            None => out.append(batch),
+            Some(downgrade) => {
+                out.extend(batch.drain(..).filter_map(|event| downgrade.apply(event, now_ms)));
+            }
+        }
+        Ok(())
+    }
+
+    /// How often the gate had to repair what enrichers did.
+    pub fn repairs(&self) -> u32 {
+        self.gate.as_ref().map_or(0, Gate::repairs)
+    }
+
+    /// The program's enrichers and the gate behind them.
+    fn enrich(
+        &mut self,
+        source: Option<&AgentEvent>,
+        mut batch: Vec<Event>,
+        now_ms: i64,
+    ) -> Result<Vec<Event>, EnrichError> {
+        let Some(gate) = &mut self.gate else { return Ok(batch) };
+        if batch.is_empty() && source.is_none() {
+            return Ok(batch);
+        }
+        gate.expect(&batch);
+        if !self.failed {
+            let TailSetup { thread_id, run_id, runtime_context, .. } = &self.setup;
+            let context = EnrichContext { thread_id, run_id, now_ms, runtime_context };
+            batch = self.chain.enrich(source, batch, &context).inspect_err(|_| {
+                self.failed = true;
+                gate.forget_ends();
+            })?;
+        }
+        let mut passed = Vec::with_capacity(batch.len());
+        gate.pass(batch, &mut passed);
+        Ok(passed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Which agents are served: by id, with what the routes tell about them and the switches that
+//! hold for them.
+//!
+//! Built once at start-up and read only afterwards. What an agent does is its own folder's
+//! business; which id a request means is the server's.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use agui_adapter::options::AdapterOptions;
+use serde_json::Value;
+
+use super::{Agent, scripted::ScriptedFactory};
+use crate::config::{AgentConfig, AgentKind, Config};
+
+/// The capabilities document of an agent, in AG-UI's shape.
+pub type Capabilities = Value;
+
+/// First path segments of the server's own routes; an agent of that name could not be reached.
+pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "cancel"];
+
+/// What the routes tell about an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentInfo {
+    /// Id, as in the path.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Description for people.
+    pub description: String,
+    /// What it can do; only what holds is declared (CAP-3).
+    pub capabilities: Capabilities,
+}
+
+/// An agent together with all that belongs to it.
+#[derive(Clone)]
+pub struct Registered {
+    /// What the routes tell.
+    pub info: AgentInfo,
+    /// The agent.
+    pub agent: Arc<dyn Agent>,
+    /// Adapter switches for its runs.
+    pub options: Arc<AdapterOptions>,
+    /// Longest run; `None` = no limit.
+    pub run_timeout: Option<Duration>,
+    /// Whether client system and developer messages reach it.
+    pub accept_client_system_messages: bool,
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// What a factory makes of an agent's configuration.
+#[derive(Clone)]
+pub struct Built {
+    /// The agent.
+    pub agent: Arc<dyn Agent>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+}
+
+/// Makes the agents of one `type`.
+///
+/// Registered on the [`RegistryBuilder`]; a user's factory takes the place of the built-in one.
+/// Everything that can be checked before the first request is checked here, and all faults are
+/// reported at once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use agentscope_agui::{
+///     agents::{
+///         Agent, AgentRequest, AgentStream,
+///         registry::{AgentFactory, BuildError, Built, Registry},
+///     },
+///     config::{AgentConfig, Config},
+/// };
+///
+/// struct Silent;
+///
+/// impl Agent for Silent {
+///     fn run(&self, _request: AgentRequest) -> AgentStream {
+///         Box::pin(futures_util::stream::empty())
+///     }
+/// }
+///
+/// struct SilentFactory;
+///
+/// impl AgentFactory for SilentFactory {
+///     fn build(&self, _id: &str, _config: &AgentConfig) -> Result<Built, Vec<BuildError>> {
+///         Ok(Built { agent: Arc::new(Silent), capabilities: Default::default() })
+///     }
+/// }
+///
+/// let registry = Registry::builder()
+///     .factory("scripted", Arc::new(SilentFactory))
+///     .build(&Config::default());
+/// assert!(registry.is_ok());
+/// ```
+pub trait AgentFactory: Send + Sync + 'static {
+    /// Makes the agent `id`.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of the configuration that this factory can see.
+    fn build(&self, id: &str, config: &AgentConfig) -> Result<Built, Vec<BuildError>>;
+}
+
+/// A fault that keeps an agent from being built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct BuildError {
+    /// Key path in the configuration, e.g. `agentscope.agents.demo`.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// The file in which the fault stands, if it is not the configuration itself.
+    pub file: Option<PathBuf>,
+    /// The line in that file.
+    pub line: Option<usize>,
+}
+
+impl BuildError {
+    /// A fault of the configuration itself.
+    pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), file: None, line: None }
+    }
+
+    /// The same fault, with the file and line in which it stands.
+    #[must_use]
+    pub fn in_file(mut self, file: impl Into<PathBuf>, line: usize) -> Self {
+        self.file = Some(file.into());
+        self.line = Some(line);
+        self
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}:", file.display())?;
+            if let Some(line) = self.line {
+                write!(f, "{line}:")?;
+            }
+            f.write_str(" ")?;
+        }
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// All agents that are served.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    agents: BTreeMap<String, Registered>,
+    default_id: Option<String>,
+}
+
+impl Registry {
+    /// A builder without agents of its own and with the built-in factories.
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// The agents that the configuration declares.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of every agent.
+    pub fn from_config(config: &Config) -> Result<Self, Vec<BuildError>> {
+        Self::builder().build(config)
+    }
+
+    /// The agent of this id.
+    pub fn get(&self, id: &str) -> Option<&Registered> {
+        self.agents.get(id)
+    }
+
+    /// The agent for requests that name none: `default-agent-id`, else the agent `default`, else
+    /// the only agent there is.
+    pub fn default_agent(&self) -> Option<&Registered> {
+        self.default_id.as_deref().and_then(|id| self.get(id))
+    }
+
+    /// All agents, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Registered> {
+        self.agents.values()
+    }
+}
+
+/// Gathers factories and ready-made agents, then builds the [`Registry`].
+pub struct RegistryBuilder {
+    factories: BTreeMap<String, Arc<dyn AgentFactory>>,
+    inserted: Vec<Registered>,
+}
+
+impl Default for RegistryBuilder {
+    fn default() -> Self {
+        let mut factories: BTreeMap<String, Arc<dyn AgentFactory>> = BTreeMap::new();
+        factories.insert("scripted".to_owned(), Arc::new(ScriptedFactory));
+        Self { factories, inserted: Vec::new() }
+    }
+}
+
+impl RegistryBuilder {
+    /// Uses `factory` for every agent whose `type` is `kind`.
+    #[must_use]
+    pub fn factory(mut self, kind: impl Into<String>, factory: Arc<dyn AgentFactory>) -> Self {
+        self.factories.insert(kind.into(), factory);
+        self
+    }
+
+    /// Adds a ready-made agent beside those of the configuration.
+    #[must_use]
+    pub fn insert(mut self, agent: Registered) -> Self {
+        self.inserted.push(agent);
+        self
+    }
+
+    /// Builds the agents of `config` and adds the inserted ones.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of every agent, ids that cannot be served, and a `default-agent-id` that names
+    /// no agent.
+    pub fn build(self, config: &Config) -> Result<Registry, Vec<BuildError>> {
+        let Self { factories, inserted } = self;
+        let mut errors = Vec::new();
+        let mut agents = BTreeMap::new();
+        for (id, agent) in &config.agents {
+            match build_one(&factories, id, agent, config) {
+                Ok(registered) => {
+                    agents.insert(id.clone(), registered);
+                }
+                Err(faults) => errors.extend(faults),
+            }
+        }
+        for registered in inserted {
+            let id = registered.info.id.clone();
+            if config.agents.contains_key(&id) || agents.contains_key(&id) {
+                errors.push(BuildError::at(agent_path(&id), "this agent id is used twice"));
+            } else {
+                agents.insert(id, registered);
+            }
+        }
+        errors.extend(agents.keys().filter_map(|id| id_fault(id)));
+        let known = |id: &str| agents.contains_key(id) || config.agents.contains_key(id);
+        if let Some(id) = config.agui.default_agent_id.as_deref().filter(|id| !known(id)) {
+            errors.push(no_such_default(id, agents.keys()));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let default_id = default_id(config.agui.default_agent_id.as_deref(), &agents);
+        Ok(Registry { agents, default_id })
+    }
+}
+
+fn build_one(
+    factories: &BTreeMap<String, Arc<dyn AgentFactory>>,
+    id: &str,
+    agent: &AgentConfig,
+    config: &Config,
+) -> Result<Registered, Vec<BuildError>> {
+    let kind = match &agent.kind {
+        AgentKind::Scripted(_) => "scripted",
+    };
+    let Some(factory) = factories.get(kind) else {
+        let message = format!("no factory for agents of type `{kind}`");
+        return Err(vec![BuildError::at(agent_path(id), message)]);
+    };
+    let Built { agent: built, capabilities } = factory.build(id, agent)?;
+    let name = if agent.name.is_empty() { id } else { &agent.name };
+    Ok(Registered {
+        info: AgentInfo {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            description: agent.description.clone(),
+            capabilities,
+        },
+        agent: built,
+        options: Arc::new(agent.adapter.clone()),
+        run_timeout: agent.run_timeout,
+        accept_client_system_messages: config.agui.accept_client_system_messages,
+    })
+}
+
+/// Key path of an agent, for messages.
+pub(crate) fn agent_path(id: &str) -> String {
+    format!("agentscope.agents.{id}")
+}
+
+fn id_fault(id: &str) -> Option<BuildError> {
+    if RESERVED_IDS.contains(&id) {
+        let message = format!("`{id}` is a route of the server and cannot be an agent id");
+        return Some(BuildError::at(agent_path(id), message));
+    }
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if !(1..=64).contains(&id.len()) || !id.bytes().all(legal) {
+        let message = "an agent id has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`";
+        return Some(BuildError::at(agent_path(id), message));
+    }
+    None
+}
+
+fn no_such_default<'a>(id: &str, known: impl Iterator<Item = &'a String>) -> BuildError {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    BuildError::at(
+        "agentscope.agui.default-agent-id",
+        format!("there is no agent `{id}`; agents: {known}"),
+    )
+}
+
+fn default_id(configured: Option<&str>, agents: &BTreeMap<String, Registered>) -> Option<String> {
+    let only = || match agents.len() {
+        1 => agents.keys().next(),
+        _ => None,
+    };
+    match configured {
+        Some(id) => Some(id.to_owned()),
+        None => agents.get_key_value("default").map(|(id, _)| id).or_else(only).cloned(),
+    }
+}

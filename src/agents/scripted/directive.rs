@@ -1,0 +1,109 @@
+//! The lines of a script that are no agent events: `{"@": "sleep", "ms": 300}` and its kind.
+//!
+//! What each line may hold, and the agent event that `state`, `activity` and `ask` stand for. How
+//! a script is played is not said here.
+
+use agui_adapter::model::{
+    AgentEvent, AgentEventKind,
+    event::{ActivityChange, Object, StateChange},
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// One directive as it is written.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "@", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Directive {
+    Sleep {
+        ms: u64,
+    },
+    Fail {
+        message: String,
+    },
+    Panic {},
+    End {},
+    State {
+        #[serde(default, deserialize_with = "given")]
+        set: Option<Value>,
+        #[serde(default, deserialize_with = "given")]
+        patch: Option<Value>,
+    },
+    Activity {
+        id: String,
+        #[serde(rename = "type")]
+        activity_type: String,
+        #[serde(default)]
+        content: Option<Object>,
+        #[serde(default, deserialize_with = "given")]
+        patch: Option<Value>,
+    },
+    Ask {
+        id: String,
+        message: String,
+        #[serde(default)]
+        schema: Option<Object>,
+    },
+    Repeat {
+        times: u64,
+        line: Value,
+    },
+    Hang {},
+}
+
+/// Keeps a `null` that is written apart from a member that is not there.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Directive {
+    pub(super) fn parse(line: Value) -> Result<Self, String> {
+        Self::deserialize(line).map_err(|error| error.to_string())
+    }
+
+    /// The agent event that the directive stands for, if it stands for one.
+    pub(super) fn into_event(self) -> Option<Result<AgentEvent, String>> {
+        let kind = match self {
+            Self::State { set, patch } => {
+                state_change(set, patch).map(|change| AgentEventKind::State { change })
+            }
+            Self::Activity { id, activity_type, content, patch } => activity_change(content, patch)
+                .map(|change| AgentEventKind::Activity { id, activity_type, change }),
+            Self::Ask { id, message, schema } => {
+                Ok(AgentEventKind::Question { id, message, schema })
+            }
+            Self::Sleep { .. }
+            | Self::Fail { .. }
+            | Self::Panic {}
+            | Self::End {}
+            | Self::Repeat { .. }
+            | Self::Hang {} => return None,
+        };
+        Some(kind.map(AgentEvent::local))
+    }
+}
+
+fn state_change(set: Option<Value>, patch: Option<Value>) -> Result<StateChange, String> {
+    match (set, patch) {
+        (Some(state), None) => Ok(StateChange::Set(state)),
+        (None, Some(patch)) => checked_patch(patch).map(StateChange::Patch),
+        _ => Err("a state line has exactly one of `set` and `patch`".to_owned()),
+    }
+}
+
+fn activity_change(
+    content: Option<Object>,
+    patch: Option<Value>,
+) -> Result<ActivityChange, String> {
+    match (content, patch) {
+        (Some(content), None) => Ok(ActivityChange::Content(content)),
+        (None, Some(patch)) => checked_patch(patch).map(ActivityChange::Patch),
+        _ => Err("an activity line has exactly one of `content` and `patch`".to_owned()),
+    }
+}
+
+fn checked_patch(patch: Value) -> Result<Value, String> {
+    match json_patch::Patch::deserialize(&patch) {
+        Ok(_) => Ok(patch),
+        Err(error) => Err(format!("`patch` is no list of JSON Patch operations: {error}")),
+    }
+}
