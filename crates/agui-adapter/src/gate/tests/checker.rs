@@ -112,32 +112,17 @@ fn same(opener: &str, owner: &str) -> Result<(), &'static str> {
     if opener == owner { Ok(()) } else { Err("another owner") }
 }
 
-fn open(
-    seen: &mut Seen,
-    kind: &'static str,
-    id: String,
-    owner: &str,
-) -> Result<(), &'static str> {
+fn open(seen: &mut Seen, kind: &'static str, id: String, owner: &str) -> Result<(), &'static str> {
     match seen.open.insert((kind, id), owner.to_owned()) {
         Some(_) => Err("already open"),
         None => Ok(()),
     }
 }
 
-fn goes_on(
-    seen: &Seen,
-    kind: &'static str,
-    id: String,
-    owner: &str,
-) -> Result<(), &'static str> {
+fn goes_on(seen: &Seen, kind: &'static str, id: String, owner: &str) -> Result<(), &'static str> {
     same(seen.open.get(&(kind, id)).ok_or("not open")?, owner)
 }
 
-fn close(
-    seen: &mut Seen,
-    kind: &'static str,
-    id: String,
-    owner: &str,
-) -> Result<(), &'static str> {
+fn close(seen: &mut Seen, kind: &'static str, id: String, owner: &str) -> Result<(), &'static str> {
     same(&seen.open.remove(&(kind, id)).ok_or("not open")?, owner)
 }
