@@ -7,16 +7,15 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use agui_adapter::options::AdapterOptions;
-use serde_json::Value;
+use agui_protocol::capabilities::AgentCapabilities;
 
 use super::{Agent, scripted::ScriptedFactory};
 use crate::config::{AgentConfig, AgentKind, Config};
 
 /// The capabilities document of an agent, in AG-UI's shape.
-pub type Capabilities = Value;
+pub type Capabilities = AgentCapabilities;
 
-/// First path segments of the server's own routes; an agent of that name could not be reached.
-pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "cancel"];
+pub use crate::config::agents::RESERVED_IDS;
 
 /// What the routes tell about an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,7 +227,7 @@ impl RegistryBuilder {
         let mut errors = Vec::new();
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
-            match build_one(&factories, id, agent, config) {
+            match build_one(&factories, id, agent) {
                 Ok(registered) => {
                     agents.insert(id.clone(), registered);
                 }
@@ -260,7 +259,6 @@ fn build_one(
     factories: &BTreeMap<String, Arc<dyn AgentFactory>>,
     id: &str,
     agent: &AgentConfig,
-    config: &Config,
 ) -> Result<Registered, Vec<BuildError>> {
     let kind = match &agent.kind {
         AgentKind::Scripted(_) => "scripted",
@@ -281,7 +279,7 @@ fn build_one(
         agent: built,
         options: Arc::new(agent.adapter.clone()),
         run_timeout: agent.run_timeout,
-        accept_client_system_messages: config.agui.accept_client_system_messages,
+        accept_client_system_messages: agent.accept_client_system_messages,
     })
 }
 
@@ -347,6 +345,7 @@ mod tests {
             description: "Shows things.".to_owned(),
             adapter: AdapterOptions::default(),
             run_timeout: Some(Duration::from_secs(1)),
+            accept_client_system_messages: false,
             kind: AgentKind::Scripted(ScriptedConfig { turns }),
         }
     }

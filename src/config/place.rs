@@ -56,6 +56,11 @@ impl Places {
         self.by_path.insert(path.to_owned(), place);
     }
 
+    /// Takes over what another text noted at and inside `path`.
+    pub fn adopt(&mut self, other: Places, path: &str) {
+        self.by_path.extend(other.by_path.into_iter().filter(|(inner, _)| within(inner, path)));
+    }
+
     /// The place of `path` or, if nothing was written there, of the nearest block around it.
     pub fn find(&self, path: &str) -> Option<&Place> {
         let mut path = path;
@@ -71,11 +76,8 @@ impl Places {
 /// The path of `key` inside `path`. Names that would make the path ambiguous are quoted.
 pub fn join(path: &str, key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let key = if !key.is_empty() && key.chars().all(plain) {
-        key.to_owned()
-    } else {
-        format!("{key:?}")
-    };
+    let key =
+        if !key.is_empty() && key.chars().all(plain) { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 

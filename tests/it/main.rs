@@ -5,4 +5,4 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
-mod frontends;
+mod config;
