@@ -129,8 +129,8 @@ fn combinations_that_cannot_work_are_refused() {
     assert_eq!(
         one("    default-agent-id: nobody\n"),
         "test.yaml:3:23: agentscope.agui.default-agent-id: there is no agent `nobody`; agents: \
-         activity, approval, custom, default, error, external, form, frontend, limit, long, media, \
-         parallel, reasoning, slow, state, steps, subagents, text, tools, usage\n  3 |     \
+         default, text, reasoning, tools, parallel, approval, external, frontend, form, subagents, \
+         state, activity, usage, steps, media, custom, error, slow, long, limit\n  3 |     \
          default-agent-id: nobody\n    |                       ^"
     );
     assert_eq!(
