@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The program; see `cli`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    agentscope_agui::cli::run()
+}

@@ -57,7 +57,7 @@ pub struct AgentRequest {
 }
 
 /// Why a run failed: the code and the sentence that the client sees, and the cause for the log.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct AgentError {
     /// Stable code, e.g. `INTERNAL_ERROR`.

@@ -7,16 +7,15 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use agui_adapter::options::AdapterOptions;
-use serde_json::Value;
+use agui_protocol::capabilities::AgentCapabilities;
 
 use super::{Agent, scripted::ScriptedFactory};
 use crate::config::{AgentConfig, AgentKind, Config};
 
 /// The capabilities document of an agent, in AG-UI's shape.
-pub type Capabilities = Value;
+pub type Capabilities = AgentCapabilities;
 
-/// First path segments of the server's own routes; an agent of that name could not be reached.
-pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "cancel"];
+pub use crate::config::agents::RESERVED_IDS;
 
 /// What the routes tell about an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,7 +227,7 @@ impl RegistryBuilder {
         let mut errors = Vec::new();
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
-            match build_one(&factories, id, agent, config) {
+            match build_one(&factories, id, agent) {
                 Ok(registered) => {
                     agents.insert(id.clone(), registered);
                 }
@@ -260,7 +259,6 @@ fn build_one(
     factories: &BTreeMap<String, Arc<dyn AgentFactory>>,
     id: &str,
     agent: &AgentConfig,
-    config: &Config,
 ) -> Result<Registered, Vec<BuildError>> {
     let kind = match &agent.kind {
         AgentKind::Scripted(_) => "scripted",
@@ -281,7 +279,7 @@ fn build_one(
         agent: built,
         options: Arc::new(agent.adapter.clone()),
         run_timeout: agent.run_timeout,
-        accept_client_system_messages: config.agui.accept_client_system_messages,
+        accept_client_system_messages: agent.accept_client_system_messages,
     })
 }
 
@@ -320,5 +318,120 @@ fn default_id(configured: Option<&str>, agents: &BTreeMap<String, Registered>) -
     match configured {
         Some(id) => Some(id.to_owned()),
         None => agents.get_key_value("default").map(|(id, _)| id).or_else(only).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        agents::{AgentRequest, AgentStream},
+        config::{ScriptedConfig, Turn},
+    };
+
+    struct Silent;
+
+    impl Agent for Silent {
+        fn run(&self, _request: AgentRequest) -> AgentStream {
+            Box::pin(futures_util::stream::empty())
+        }
+    }
+
+    fn scripted(turns: Vec<Turn>) -> AgentConfig {
+        AgentConfig {
+            name: String::new(),
+            description: "Shows things.".to_owned(),
+            adapter: AdapterOptions::default(),
+            run_timeout: Some(Duration::from_secs(1)),
+            accept_client_system_messages: false,
+            kind: AgentKind::Scripted(ScriptedConfig { turns }),
+        }
+    }
+
+    fn config(ids: &[&str]) -> Config {
+        let agent = || scripted(vec![Turn::default()]);
+        let agents = ids.iter().map(|id| ((*id).to_owned(), agent())).collect();
+        Config { agents, ..Config::default() }
+    }
+
+    fn custom(id: &str) -> Registered {
+        Registered {
+            info: AgentInfo {
+                id: id.to_owned(),
+                name: id.to_owned(),
+                description: String::new(),
+                capabilities: json!({}),
+            },
+            agent: Arc::new(Silent),
+            options: Arc::default(),
+            run_timeout: None,
+            accept_client_system_messages: false,
+        }
+    }
+
+    fn default_of(config: &Config) -> Option<String> {
+        let registry = Registry::from_config(config).unwrap();
+        registry.default_agent().map(|agent| agent.info.id.clone())
+    }
+
+    #[test]
+    fn agents_are_found_by_id_and_listed_in_order() {
+        let registry = Registry::builder().insert(custom("m")).build(&config(&["z", "a"])).unwrap();
+        let ids: Vec<&str> = registry.iter().map(|agent| agent.info.id.as_str()).collect();
+        assert_eq!(ids, ["a", "m", "z"]);
+        let agent = registry.get("a").unwrap();
+        assert_eq!(
+            (agent.info.name.as_str(), agent.info.description.as_str()),
+            ("a", "Shows things.")
+        );
+        assert_eq!(agent.run_timeout, Some(Duration::from_secs(1)));
+        assert!(registry.get("b").is_none());
+    }
+
+    #[test]
+    fn the_default_is_the_configured_one_else_default_else_the_only_one() {
+        assert_eq!(default_of(&config(&["a", "default"])).as_deref(), Some("default"));
+        assert_eq!(default_of(&config(&["a"])).as_deref(), Some("a"));
+        assert_eq!(default_of(&config(&["a", "b"])), None);
+        assert_eq!(default_of(&config(&[])), None);
+        let mut configured = config(&["a", "default"]);
+        configured.agui.default_agent_id = Some("a".to_owned());
+        assert_eq!(default_of(&configured).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn all_faults_are_reported_at_once() {
+        let mut config = config(&["a", "run", "with space"]);
+        config.agents.insert("empty".to_owned(), scripted(Vec::new()));
+        config.agui.default_agent_id = Some("nobody".to_owned());
+        let errors = Registry::builder().insert(custom("a")).build(&config).unwrap_err();
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "agentscope.agents.empty: a scripted agent has `turns` or a `script`",
+                "agentscope.agents.a: this agent id is used twice",
+                "agentscope.agents.run: `run` is a route of the server and cannot be an agent id",
+                "agentscope.agents.with space: an agent id has 1 to 64 characters out of A-Z, \
+                 a-z, 0-9, `.`, `_` and `-`",
+                "agentscope.agui.default-agent-id: there is no agent `nobody`; agents: a, run, \
+                 with space",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_factory_takes_the_place_of_the_built_in_one() {
+        struct Factory;
+        impl AgentFactory for Factory {
+            fn build(&self, _id: &str, _config: &AgentConfig) -> Result<Built, Vec<BuildError>> {
+                Ok(Built { agent: Arc::new(Silent), capabilities: json!({"custom": {}}) })
+            }
+        }
+        let builder = Registry::builder().factory("scripted", Arc::new(Factory));
+        let registry = builder.build(&config(&["a"])).unwrap();
+        assert_eq!(registry.get("a").unwrap().info.capabilities, json!({"custom": {}}));
     }
 }

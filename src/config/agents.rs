@@ -1,6 +1,16 @@
 //! Key `agentscope.agents`: what each agent is.
 
-use std::path::PathBuf;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    AguiConfig, adapter, embedded,
+    load::Folder,
+    schema::canonical,
+    tree::{Block, Faults},
+};
 
 /// One agent.
 #[derive(Clone, Debug)]
@@ -14,6 +24,8 @@ pub struct AgentConfig {
     pub adapter: agui_adapter::options::AdapterOptions,
     /// Longest run of this agent; `None` = no limit.
     pub run_timeout: Option<std::time::Duration>,
+    /// Whether client system and developer messages reach this agent.
+    pub accept_client_system_messages: bool,
     /// What it is.
     pub kind: AgentKind,
 }
@@ -70,4 +82,147 @@ pub enum ResumeCondition {
     Answered,
     /// Any resume.
     Any,
+}
+
+/// First path segments of the server's own routes; an agent of that name could not be reached.
+pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "cancel"];
+
+/// Reads the section; what an agent does not set is the server's.
+pub(super) fn read(
+    block: &Block<'_>,
+    agui: &AguiConfig,
+    folder: &Folder,
+    faults: &mut Faults<'_>,
+) -> BTreeMap<String, AgentConfig> {
+    let mut agents = BTreeMap::new();
+    for (id, entry) in block.entries() {
+        if let Some(message) = id_fault(id) {
+            faults.key(entry.path(), message);
+        }
+        agents.insert(id.to_owned(), agent(&entry, agui, folder, faults));
+    }
+    agents
+}
+
+/// What is wrong with an agent id.
+fn id_fault(id: &str) -> Option<String> {
+    if RESERVED_IDS.contains(&id) {
+        return Some(format!("`{id}` is a route of the server and cannot be an agent id"));
+    }
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let fits = (1..=64).contains(&id.len()) && id.bytes().all(legal);
+    (!fits).then(|| {
+        "an agent id has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`".to_owned()
+    })
+}
+
+fn agent(
+    entry: &Block<'_>,
+    agui: &AguiConfig,
+    folder: &Folder,
+    faults: &mut Faults<'_>,
+) -> AgentConfig {
+    let switches = entry.block("agui");
+    AgentConfig {
+        name: entry.text("name").unwrap_or_default().to_owned(),
+        description: entry.text("description").unwrap_or_default().to_owned(),
+        adapter: adapter::read(&switches, &agui.adapter, faults),
+        run_timeout: switches.duration("run-timeout").unwrap_or(agui.run_timeout),
+        accept_client_system_messages: switches
+            .boolean("accept-client-system-messages")
+            .unwrap_or(agui.accept_client_system_messages),
+        kind: AgentKind::Scripted(scripted(entry, folder, faults)),
+    }
+}
+
+fn scripted(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> ScriptedConfig {
+    let turns = match (entry.blocks("turns"), entry.text("script")) {
+        (Some(turns), None) if !turns.is_empty() => {
+            turns.iter().map(|turn| read_turn(turn, folder, faults)).collect()
+        }
+        (None, Some(_)) => {
+            let when = When { always: true, ..When::default() };
+            let (lines, origin) = script(entry, folder, faults);
+            vec![Turn { when, lines, origin }]
+        }
+        _ => {
+            if !faults.within(entry.path()) {
+                faults.key(entry.path(), "exactly one of `turns` and `script` is needed");
+            }
+            Vec::new()
+        }
+    };
+    ScriptedConfig { turns }
+}
+
+fn read_turn(turn: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Turn {
+    let when = when(&turn.block("when"));
+    let (lines, origin) = match (turn.texts("events"), turn.text("script")) {
+        (Some(events), None) => {
+            let lines = events.iter().enumerate();
+            let lines = lines.map(|(at, (line, _))| (at + 1, (*line).to_owned())).collect();
+            (lines, PathBuf::from(turn.at("events")))
+        }
+        (None, Some(_)) => script(turn, folder, faults),
+        _ => {
+            if !faults.within(turn.path()) {
+                faults.key(turn.path(), "exactly one of `script` and `events` is needed");
+            }
+            (Vec::new(), PathBuf::new())
+        }
+    };
+    Turn { when, lines, origin }
+}
+
+fn when(block: &Block<'_>) -> When {
+    When {
+        text: block.text("text").map(str::to_owned),
+        resume: block.text("resume").map(|name| match canonical(name).as_str() {
+            "approved" => ResumeCondition::Approved,
+            "denied" => ResumeCondition::Denied,
+            "cancelled" => ResumeCondition::Cancelled,
+            "answered" => ResumeCondition::Answered,
+            _ => ResumeCondition::Any,
+        }),
+        tool_result: block.text("tool-result").map(str::to_owned),
+        always: block.boolean("always").unwrap_or(false),
+    }
+}
+
+/// Reads the file that `script` names, relative to the configuration.
+fn script(
+    block: &Block<'_>,
+    folder: &Folder,
+    faults: &mut Faults<'_>,
+) -> (Vec<(usize, String)>, PathBuf) {
+    let name = block.text("script").unwrap_or_default();
+    let (path, content) = match folder {
+        Folder::Disk(folder) => {
+            let path = folder.join(name);
+            let content = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            (path, content)
+        }
+        Folder::Embedded => {
+            let content = embedded::find(name).map(str::to_owned);
+            (Path::new(name).to_owned(), content.ok_or_else(|| "no such file".to_owned()))
+        }
+    };
+    match content {
+        Ok(content) => (script_lines(&content), path),
+        Err(error) => {
+            let message = format!("the file {} cannot be read: {error}", path.display());
+            faults.value(&block.at("script"), message);
+            (Vec::new(), path)
+        }
+    }
+}
+
+/// The lines with their numbers; blank lines and lines that begin with `#` are left out.
+fn script_lines(content: &str) -> Vec<(usize, String)> {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+    let lines = content.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(number, line)| (number, line.to_owned()))
+        .collect()
 }

@@ -4,6 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use agui_adapter::options::AdapterOptions;
 
+use super::{
+    adapter,
+    tree::{Block, Faults},
+};
+
 /// The AG-UI surface.
 #[derive(Clone, Debug)]
 pub struct AguiConfig {
@@ -61,6 +66,129 @@ impl Default for AguiConfig {
             accept_client_system_messages: false,
             runtime_context: BTreeMap::new(),
             adapter: AdapterOptions::default(),
+        }
+    }
+}
+
+/// Reads the section; `agents` are the ids that `default-agent-id` may name.
+pub(super) fn read(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) -> AguiConfig {
+    let default = AguiConfig::default();
+    if block.boolean("server-side-memory") == Some(true) {
+        faults.value(
+            &block.at("server-side-memory"),
+            "memory on the server is not available; only false is",
+        );
+    }
+    let flag = |key: &str, default| block.boolean(key).unwrap_or(default);
+    let config = AguiConfig {
+        path_prefix: path_prefix(block, default.path_prefix, faults),
+        cors_enabled: flag("cors-enabled", default.cors_enabled),
+        cors_allowed_origins: origins(block, default.cors_allowed_origins, faults),
+        cors_allow_credentials: flag("cors-allow-credentials", default.cors_allow_credentials),
+        run_timeout: block.duration("run-timeout").unwrap_or(default.run_timeout),
+        heartbeat_interval: block
+            .duration("heartbeat-interval")
+            .unwrap_or(default.heartbeat_interval),
+        default_agent_id: default_agent_id(block, agents, faults),
+        enable_path_routing: flag("enable-path-routing", default.enable_path_routing),
+        agent_id_header: header(block, "agent-id-header", faults)
+            .unwrap_or(default.agent_id_header),
+        accept_client_system_messages: flag(
+            "accept-client-system-messages",
+            default.accept_client_system_messages,
+        ),
+        runtime_context: runtime_context(&block.block("runtime-context"), faults),
+        adapter: adapter::read(block, &default.adapter, faults),
+    };
+    if config.cors_allow_credentials && config.cors_allowed_origins.iter().any(|o| o == "*") {
+        faults.value(
+            &block.at("cors-allow-credentials"),
+            "browsers refuse credentials from any origin: name the origins in \
+             cors-allowed-origins, or set this to false",
+        );
+    }
+    config
+}
+
+fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> String {
+    let Some(prefix) = block.text("path-prefix") else { return default };
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
+    let segments = prefix.strip_prefix('/').map(|rest| rest.split('/').all(|s| !s.is_empty()));
+    if segments != Some(true) || !prefix.chars().all(legal) {
+        faults.value(
+            &block.at("path-prefix"),
+            "a prefix begins with `/`, does not end with it, and has only letters, digits, `-`, \
+             `_`, `.` and `~` between",
+        );
+        return default;
+    }
+    prefix.to_owned()
+}
+
+fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> Vec<String> {
+    let Some(origins) = block.texts("cors-allowed-origins") else { return default };
+    for (origin, path) in &origins {
+        let scheme = origin
+            .split_once("://")
+            .filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
+        if *origin != "*" && scheme.is_none() {
+            faults.value(
+                path,
+                "an origin is `*`, or scheme, host and port as in `http://localhost:3000`",
+            );
+        }
+    }
+    origins.into_iter().map(|(origin, _)| origin.to_owned()).collect()
+}
+
+fn default_agent_id(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) -> Option<String> {
+    let id = block.text("default-agent-id")?;
+    if !agents.contains(&id) {
+        let known = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
+        let message = format!("there is no agent `{id}`; agents: {known}");
+        faults.value(&block.at("default-agent-id"), message);
+    }
+    Some(id.to_owned())
+}
+
+fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+    let name = block.text(key)?;
+    if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+        faults.value(&block.at(key), "this cannot be the name of a header");
+    }
+    Some(name.to_owned())
+}
+
+fn runtime_context(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, ContextSource> {
+    let entries = block.entries();
+    entries
+        .iter()
+        .filter_map(|(name, entry)| {
+            Some(((*name).to_owned(), context_source(name, entry, faults)?))
+        })
+        .collect()
+}
+
+fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<ContextSource> {
+    if name == "sessionId" || name.starts_with("agui.") {
+        faults.key(entry.path(), "this name is the protocol's own and cannot be set");
+        return None;
+    }
+    let sources = [
+        header(entry, "header", faults).map(ContextSource::Header),
+        entry.text("query").map(|name| ContextSource::Query(name.to_owned())),
+        entry.boolean("principal").filter(|set| *set).map(|_| ContextSource::Principal),
+        entry.json("value").map(ContextSource::Value),
+    ];
+    let mut sources = sources.into_iter().flatten();
+    match (sources.next(), sources.next()) {
+        (Some(source), None) => Some(source),
+        _ => {
+            faults.key(
+                entry.path(),
+                "exactly one of `header`, `query`, `principal: true` and `value` is needed",
+            );
+            None
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Key `server`.
 
+use super::tree::Block;
+
 /// Where and how the server listens.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -21,5 +23,20 @@ impl Default for ServerConfig {
             request_body_limit: 16 << 20,
             max_concurrent_runs: 10_000,
         }
+    }
+}
+
+/// Reads the section.
+pub(super) fn read(block: &Block<'_>) -> ServerConfig {
+    let default = ServerConfig::default();
+    ServerConfig {
+        host: block.text("host").map_or(default.host, str::to_owned),
+        port: block.integer("port").unwrap_or(default.port),
+        request_body_limit: block
+            .integer("request-body-limit")
+            .unwrap_or(default.request_body_limit),
+        max_concurrent_runs: block
+            .integer("max-concurrent-runs")
+            .unwrap_or(default.max_concurrent_runs),
     }
 }

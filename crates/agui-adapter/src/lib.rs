@@ -9,6 +9,9 @@
 pub mod downgrade;
 pub mod enrich;
 pub mod gate;
+pub mod inbound;
+pub mod kept;
+pub mod messages_out;
 pub mod model;
 pub mod options;
 pub mod outbound;

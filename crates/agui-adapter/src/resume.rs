@@ -3,9 +3,12 @@
 //! The rules of approvals live here: only a boolean `true` approves, `editedArgs` replaces the
 //! whole arguments, the call executed is the one the server stored. No storage.
 
-use agui_protocol::{Interrupt, ResumeStatus};
+use std::collections::{HashMap, HashSet};
+
+use agui_protocol::{Interrupt, InterruptId, ResumeEntry, ResumeStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::model::event::Object;
 
@@ -109,3 +112,167 @@ pub struct Decision {
     /// What it means.
     pub verdict: Verdict,
 }
+
+/// What an external call gives when its interrupt was cancelled.
+pub const CANCELLED_TEXT: &str = "Interrupt cancelled by user";
+
+/// Which interrupts a resume leaves out, names twice, or names without their being open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Open, but without an entry; in the order of the open ones.
+    pub missing: Vec<InterruptId>,
+    /// Open, with more than one entry; each once, in the order of the entries.
+    pub duplicate: Vec<InterruptId>,
+    /// Not open; each once, in the order of the entries. Whether they were answered before or
+    /// never raised is only known to the ledger.
+    pub unknown: Vec<InterruptId>,
+}
+
+impl Coverage {
+    /// Whether every open interrupt has exactly one entry.
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty() && self.duplicate.is_empty()
+    }
+}
+
+/// Compares the entries of a resume with the interrupts that are open.
+pub fn coverage(entries: &[ResumeEntry], open: &[OpenInterrupt]) -> Coverage {
+    let open_ids: HashSet<&InterruptId> = open.iter().map(|open| &open.interrupt.id).collect();
+    let mut seen: HashMap<&InterruptId, usize> = HashMap::new();
+    let mut coverage = Coverage::default();
+    for entry in entries {
+        let id = &entry.interrupt_id;
+        let count = seen.entry(id).or_default();
+        *count += 1;
+        match (open_ids.contains(id), *count) {
+            (true, 2) => coverage.duplicate.push(id.clone()),
+            (false, 1) => coverage.unknown.push(id.clone()),
+            _ => {}
+        }
+    }
+    let ids = open.iter().map(|open| &open.interrupt.id);
+    coverage.missing = ids.filter(|id| !seen.contains_key(id)).cloned().collect();
+    coverage
+}
+
+/// An answer that cannot be taken; the interrupt stays open and the person who typed it must see
+/// why. Goes to the client as `INVALID_INPUT_ERROR`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("answer to interrupt {interrupt_id}: {message}")]
+pub struct AnswerError {
+    /// The interrupt answered.
+    pub interrupt_id: InterruptId,
+    /// What is wrong, without what was typed.
+    pub message: String,
+}
+
+/// What the answers mean, in the order of the open interrupts.
+///
+/// Call it once [`coverage`] is complete: an open interrupt without an entry gets no decision, of
+/// several entries the first counts. A question's payload is not checked against the
+/// `responseSchema`, nor are edited arguments against the tool's schema: that needs a JSON Schema
+/// validator and is the caller's part.
+///
+/// # Errors
+///
+/// When any answer cannot be taken; then none of them counts and nothing may run.
+pub fn decide(
+    entries: &[ResumeEntry],
+    open: &[OpenInterrupt],
+) -> Result<Vec<Decision>, AnswerError> {
+    let mut by_id: HashMap<&InterruptId, &ResumeEntry> = HashMap::new();
+    for entry in entries {
+        by_id.entry(&entry.interrupt_id).or_insert(entry);
+    }
+    let answered = open.iter().filter_map(|open| Some((open, *by_id.get(&open.interrupt.id)?)));
+    answered.map(|(open, entry)| decision(open, entry)).collect()
+}
+
+fn decision(open: &OpenInterrupt, entry: &ResumeEntry) -> Result<Decision, AnswerError> {
+    let verdict = match open.kind {
+        InterruptKind::PermissionConfirm => permission(open, entry)?,
+        InterruptKind::ExternalExecution | InterruptKind::FrontendTool => {
+            external(stored_call(open)?, entry)
+        }
+        InterruptKind::InputRequired => answer(entry),
+    };
+    Ok(Decision {
+        open: open.clone(),
+        status: entry.status,
+        payload: entry.payload.clone(),
+        verdict,
+    })
+}
+
+/// The call that the server stored; what clients send as arguments never counts.
+fn stored_call(open: &OpenInterrupt) -> Result<StoredCall, AnswerError> {
+    open.call.clone().ok_or_else(|| error(open, "the call that it belongs to is not stored"))
+}
+
+fn permission(open: &OpenInterrupt, entry: &ResumeEntry) -> Result<Verdict, AnswerError> {
+    let call = stored_call(open)?;
+    let payload = match entry.status {
+        ResumeStatus::Resolved => entry.payload.as_ref().and_then(Value::as_object),
+        ResumeStatus::Cancelled => None,
+    };
+    let member = |key: &str| payload.and_then(|payload| payload.get(key));
+    // Checked for denials too, so that a form which sends nonsense is found at once.
+    let edited = match member("editedArgs") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(edited)) => Some(edited.clone()),
+        Some(_) => return Err(error(open, "`editedArgs` must be a JSON object")),
+    };
+    if member("approved") != Some(&Value::Bool(true)) {
+        let reason = member("reason").and_then(Value::as_str).map(str::to_owned);
+        return Ok(Verdict::Denied { call, reason });
+    }
+    let rules = member("rules").and_then(Value::as_array).cloned().unwrap_or_default();
+    Ok(match edited {
+        None => Verdict::Approved { call, edited: false, rules },
+        Some(edited) => {
+            Verdict::Approved { call: with_arguments(call, edited), edited: true, rules }
+        }
+    })
+}
+
+/// Members that the person took out are gone; nothing is merged.
+fn with_arguments(call: StoredCall, edited: Object) -> StoredCall {
+    let arguments = Value::Object(edited.clone()).to_string();
+    StoredCall { arguments, input: Some(edited), ..call }
+}
+
+fn external(call: StoredCall, entry: &ResumeEntry) -> Verdict {
+    match entry.status {
+        ResumeStatus::Resolved => {
+            let text = payload_text(entry.payload.as_ref());
+            Verdict::Result { call, text, answered: true }
+        }
+        ResumeStatus::Cancelled => {
+            Verdict::Result { call, text: CANCELLED_TEXT.to_owned(), answered: false }
+        }
+    }
+}
+
+fn payload_text(payload: Option<&Value>) -> String {
+    match payload {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn answer(entry: &ResumeEntry) -> Verdict {
+    let payload = match entry.status {
+        // A person who resolves without a payload answered with nothing, and did not decline.
+        ResumeStatus::Resolved => Some(entry.payload.clone().unwrap_or(Value::Null)),
+        ResumeStatus::Cancelled => None,
+    };
+    Verdict::Answer { payload }
+}
+
+fn error(open: &OpenInterrupt, message: &str) -> AnswerError {
+    AnswerError { interrupt_id: open.interrupt.id.clone(), message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

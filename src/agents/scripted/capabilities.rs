@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agui_adapter::model::{AgentEvent, AgentEventKind, event::ResultData};
-use serde_json::json;
+use agui_protocol::capabilities::{
+    AgentCapabilities, HumanInTheLoopCapabilities, IdentityCapabilities, MultiAgentCapabilities,
+    MultimodalCapabilities, MultimodalOutputCapabilities, ReasoningCapabilities, StateCapabilities,
+    SubagentInfo, ToolsCapabilities, TransportCapabilities,
+};
 
 use super::script::Script;
 use crate::{agents::registry::Capabilities, config::AgentConfig};
@@ -98,32 +102,55 @@ impl Uses {
         let name = if config.name.is_empty() { id } else { &config.name };
         let reasoning = self.reasoning && config.adapter.enable_reasoning;
         let state = self.state && config.adapter.emit_state_events;
-        let mut document = json!({
-            "identity": {"name": name, "type": "scripted"},
-            "transport": {"streaming": true},
-            "tools": {"supported": self.tools, "parallelCalls": self.parallel_calls},
-            "state": {"snapshots": state, "deltas": state},
-            "multiAgent": {
-                "supported": !self.children.is_empty(),
-                "delegation": !self.children.is_empty(),
-            },
-            "reasoning": {"supported": reasoning, "streaming": reasoning},
-            "multimodal": {"output": {"image": self.image, "audio": self.audio}},
-            "humanInTheLoop": {
-                "supported": self.interrupts,
-                "approvals": self.approvals,
-                "interrupts": self.interrupts,
-                "approveWithEdits": self.approvals,
-            },
-        });
-        if !config.description.is_empty() {
-            document["identity"]["description"] = config.description.clone().into();
-        }
         let children: BTreeSet<&String> = self.children.values().flatten().collect();
-        if !children.is_empty() {
-            document["multiAgent"]["subagents"] =
-                children.into_iter().map(|name| json!({"name": name})).collect();
+        let info = |name: &String| SubagentInfo { name: name.clone(), description: None };
+        let subagents: Vec<_> = children.into_iter().map(info).collect();
+        let delegates = Some(!subagents.is_empty());
+        let description = Some(config.description.clone()).filter(|text| !text.is_empty());
+        AgentCapabilities {
+            identity: Some(IdentityCapabilities {
+                name: Some(name.to_owned()),
+                r#type: Some("scripted".to_owned()),
+                description,
+                ..Default::default()
+            }),
+            transport: Some(TransportCapabilities { streaming: Some(true), ..Default::default() }),
+            tools: Some(ToolsCapabilities {
+                supported: Some(self.tools),
+                parallel_calls: Some(self.parallel_calls),
+                ..Default::default()
+            }),
+            state: Some(StateCapabilities {
+                snapshots: Some(state),
+                deltas: Some(state),
+                ..Default::default()
+            }),
+            multi_agent: Some(MultiAgentCapabilities {
+                supported: delegates,
+                delegation: delegates,
+                subagents: (!subagents.is_empty()).then_some(subagents),
+                ..Default::default()
+            }),
+            reasoning: Some(ReasoningCapabilities {
+                supported: Some(reasoning),
+                streaming: Some(reasoning),
+                ..Default::default()
+            }),
+            multimodal: Some(MultimodalCapabilities {
+                output: Some(MultimodalOutputCapabilities {
+                    image: Some(self.image),
+                    audio: Some(self.audio),
+                }),
+                ..Default::default()
+            }),
+            human_in_the_loop: Some(HumanInTheLoopCapabilities {
+                supported: Some(self.interrupts),
+                approvals: Some(self.approvals),
+                interrupts: Some(self.interrupts),
+                approve_with_edits: Some(self.approvals),
+                ..Default::default()
+            }),
+            ..Default::default()
         }
-        document
     }
 }

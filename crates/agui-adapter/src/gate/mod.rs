@@ -115,7 +115,12 @@ impl Gate {
         }
         while let Some(end) = self.expected_ends.front().cloned() {
             self.repaired(end.event_type(), "end of the run put back");
+            let left = self.expected_ends.len();
             self.end(end, out);
+            if self.expected_ends.len() == left {
+                // Not even the sequencer's own fits, e.g. a finish behind an error.
+                self.expected_ends.pop_front();
+            }
         }
     }
 
@@ -178,14 +183,15 @@ impl Gate {
             Some(original) if original.event_type() == kind => original.clone(),
             _ => return self.repaired(kind, "unexpected end"),
         };
-        self.expected_ends.pop_front();
         self.phase = match (self.phase, kind) {
-            (Phase::Before | Phase::Open, EventType::RunError) => Phase::Failed,
+            (Phase::Before, EventType::RunError) if self.expected_start.is_none() => Phase::Failed,
+            (Phase::Open, EventType::RunError) => Phase::Failed,
             (Phase::Open, EventType::RunFinished) => Phase::Finished,
             (Phase::Finished, EventType::RunError) => Phase::Over,
             (Phase::Failed, EventType::RunFinished) if self.finish_after_error => Phase::Over,
             _ => return self.repaired(kind, "end out of place"),
         };
+        self.expected_ends.pop_front();
         self.restore_outcome(&mut event, &original);
         if self.phase == Phase::Finished {
             self.close_all(&event, out);

@@ -117,6 +117,13 @@ impl StreamContext {
         }
     }
 
+    /// Logs once a run that something was left out by rule, unless it was not.
+    pub(super) fn note_unless(&mut self, fine: bool, what: &'static str) {
+        if !fine {
+            self.note(what);
+        }
+    }
+
     pub(super) fn warn(&self, what: &'static str) {
         let (thread, run) = (self.thread_id(), self.run_id());
         tracing::warn!(thread.id = %thread, run.id = %run, "{what}");

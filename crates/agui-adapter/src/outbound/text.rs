@@ -26,7 +26,7 @@ impl SentTexts {
         match known {
             Some(sent) => sent.text.push_str(delta),
             None => {
-                self.open.push(SentText { owner, block: block.to_owned(), text: delta.to_owned() })
+                self.open.push(SentText { owner, block: block.to_owned(), text: delta.to_owned() });
             }
         }
     }

@@ -227,9 +227,11 @@ pub(super) fn convert_call(event: &AgentEvent, context: &mut StreamContext) {
             context.sequencer.start_call(owner, call, name);
         }
         AgentEventKind::ToolCallDelta { call, delta } => {
-            if !context.sequencer.call_args(owner, call, delta) {
-                context.note("arguments of a tool call that was never started were left out");
-            }
+            let started = context.sequencer.call_args(owner, call, delta);
+            context.note_unless(
+                started,
+                "arguments of a tool call that was never started were left out",
+            );
         }
         AgentEventKind::ToolCallEnd { call, encrypted } => {
             context.sequencer.end_call(owner, call, encrypted.as_deref());

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+pub(crate) use blocks::parse_object;
 pub use blocks::{decode_block, decode_call, decode_msg};
 pub use custom::read_reserved;
 
@@ -123,3 +124,6 @@ fn origin_of(map: &Object, type_name: &str) -> Origin {
     }
     if map.keys().any(|key| key.contains('_')) { Origin::Python } else { Origin::Java }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The table of all keys. A key that is not here does not exist; what is here has a reader in
+//! `server.rs`, `agui.rs`, `adapter.rs` or `agents.rs`.
+
+use super::schema::{Key, Kind, Variant, key};
+
+/// The whole file.
+pub static ROOT: Kind = Kind::Struct(&[
+    key("server", Kind::Struct(SERVER), "Where and how the server listens."),
+    key("agentscope", Kind::Struct(AGENTSCOPE), "Everything about agents and their surface."),
+]);
+
+/// Key `server`.
+pub const SERVER: &[Key] = &[
+    key("host", Kind::Text, "Address to bind."),
+    key("port", Kind::Int { min: 0, max: 65_535 }, "Port to bind; 0 picks a free one."),
+    key("request-body-limit", Kind::Size, "Longest request body."),
+    key(
+        "max-concurrent-runs",
+        Kind::Int { min: 1, max: 1_000_000_000 },
+        "Runs at once; beyond it requests are answered with 429.",
+    ),
+];
+
+const AGENTSCOPE: &[Key] = &[
+    key("agui", Kind::Struct(AGUI), "The AG-UI surface."),
+    key("agents", Kind::Map(&AGENT), "The agents, by id; without it the demo agents are served."),
+];
+
+const MERGE_MODE: Key = key(
+    "default-tool-merge-mode",
+    Kind::Choice(&["MERGE_FRONTEND_PRIORITY", "FRONTEND_ONLY", "AGENT_ONLY"]),
+    "Which tools an agent sees when the input brings some.",
+);
+const RUN_TIMEOUT: Key = key("run-timeout", Kind::Duration, "Longest run; 0 = no limit.");
+const TOOL_OUTCOME: Key = key(
+    "frontend-tool-outcome",
+    Kind::Choice(&["pending", "interrupt"]),
+    "How a run ends that called a tool of the front end.",
+);
+const STATE_EVENTS: Key = key("emit-state-events", Kind::Bool, "STATE_* events.");
+const STEP_EVENTS: Key =
+    key("emit-step-events", Kind::Bool, "STEP_* around model calls and tools.");
+const TOOL_CALL_ARGS: Key = key("emit-tool-call-args", Kind::Bool, "TOOL_CALL_ARGS events.");
+const TOKEN_USAGE: Key =
+    key("emit-token-usage", Kind::Bool, "CUSTOM token_usage after each model call.");
+const REASONING: Key = key("enable-reasoning", Kind::Bool, "The model's thinking is shown.");
+const FINISH_AFTER_ERROR: Key = key(
+    "emit-run-finished-after-error",
+    Kind::Bool,
+    "RUN_FINISHED behind RUN_ERROR, for old clients only; current ones reject it.",
+);
+const NATIVE: Key = key(
+    "emit-subagent-events-as-native",
+    Kind::Bool,
+    "Events of sub-agents as the agent's own; the same as `subagent-events: native`.",
+);
+const SUBAGENT_EVENTS: Key = key(
+    "subagent-events",
+    Kind::Choice(&["auto", "attributed", "custom", "native"]),
+    "How events of sub-agents are sent.",
+);
+const SYSTEM_MESSAGES: Key = key(
+    "accept-client-system-messages",
+    Kind::Bool,
+    "System and developer messages of the client reach the agent.",
+);
+const ENRICHERS_KEY: Key =
+    key("enrichers", Kind::List(&ENRICHER), "What is done to every event, in order.");
+const CONVERTERS_KEY: Key =
+    key("converters", Kind::List(&CONVERTER), "What is done to the agent's CUSTOM events.");
+
+/// Key `agentscope.agui`.
+pub const AGUI: &[Key] = &[
+    key("path-prefix", Kind::Text, "Prefix of all routes."),
+    key("cors-enabled", Kind::Bool, "CORS headers are sent."),
+    key("cors-allowed-origins", Kind::List(&Kind::Text), "Origins that may call."),
+    key("cors-allow-credentials", Kind::Bool, "Browsers may send credentials."),
+    RUN_TIMEOUT,
+    key("heartbeat-interval", Kind::Duration, "A comment line after such a silence; 0 = off."),
+    key("default-agent-id", Kind::Text, "Agent for requests that name none."),
+    key("enable-path-routing", Kind::Bool, "The agent may stand in the path."),
+    key("agent-id-header", Kind::Text, "Header that names the agent."),
+    MERGE_MODE,
+    TOOL_OUTCOME,
+    key("echo-input", Kind::Bool, "RUN_STARTED carries the input."),
+    STATE_EVENTS,
+    STEP_EVENTS,
+    TOOL_CALL_ARGS,
+    TOKEN_USAGE,
+    REASONING,
+    FINISH_AFTER_ERROR,
+    NATIVE,
+    SUBAGENT_EVENTS,
+    key(
+        "base-event-properties-enricher-enabled",
+        Kind::Bool,
+        "A timestamp on every event; the same as the enricher `timestamp`.",
+    ),
+    key("server-side-memory", Kind::Bool, "History is kept by the server; only false so far."),
+    key(
+        "assume-peer",
+        Kind::Choice(&["auto", "current", "legacy"]),
+        "What clients are taken for; auto = by their protocolVersion.",
+    ),
+    SYSTEM_MESSAGES,
+    key(
+        "runtime-context",
+        Kind::Map(&CONTEXT_SOURCE),
+        "Values for agents and tools, by name, and where each comes from.",
+    ),
+    ENRICHERS_KEY,
+    CONVERTERS_KEY,
+];
+
+/// Key `agui` of an agent: what may differ between agents.
+const AGENT_AGUI: &[Key] = &[
+    RUN_TIMEOUT,
+    MERGE_MODE,
+    TOOL_OUTCOME,
+    STATE_EVENTS,
+    STEP_EVENTS,
+    TOOL_CALL_ARGS,
+    TOKEN_USAGE,
+    REASONING,
+    FINISH_AFTER_ERROR,
+    NATIVE,
+    SUBAGENT_EVENTS,
+    SYSTEM_MESSAGES,
+    ENRICHERS_KEY,
+    CONVERTERS_KEY,
+];
+
+static CONTEXT_SOURCE: Kind = Kind::Struct(&[
+    key("header", Kind::Text, "The value of this request header."),
+    key("query", Kind::Text, "The value of this query parameter."),
+    key("principal", Kind::Bool, "true: the name of who called."),
+    key("value", Kind::Any, "This constant."),
+]);
+
+static ENRICHER: Kind = Kind::Variants(&[
+    Variant { name: "timestamp", keys: &[] },
+    Variant { name: "raw-event", keys: &[] },
+    Variant {
+        name: "metadata",
+        keys: &[key("set", Kind::Map(&Kind::Any), "Members put into every event's metadata.")],
+    },
+    Variant {
+        name: "drop",
+        keys: &[
+            // Any text here: what may not be dropped gets an answer that says why.
+            key("event", Kind::Text, "CUSTOM, RAW, REASONING, STEP, STATE or ACTIVITY."),
+            key("name", Kind::Text, "Only CUSTOM events of this name."),
+        ],
+    },
+]);
+
+static CONVERTER: Kind = Kind::Struct(&[
+    key("custom", Kind::Text, "Name of the agent's CUSTOM event."),
+    key("rename", Kind::Text, "Send it under this name."),
+    key("drop", Kind::Bool, "true: do not send it."),
+    key("as", Kind::Choice(&["state", "activity", "step"]), "What it means."),
+]);
+
+static AGENT: Kind = Kind::Variants(&[Variant {
+    name: "scripted",
+    keys: &[
+        key("name", Kind::Text, "Name shown to people."),
+        key("description", Kind::Text, "Shown to people."),
+        key("turns", Kind::List(&TURN), "The turns; the first that matches is played."),
+        key("script", Kind::Text, "File of the only turn."),
+        key("agui", Kind::Struct(AGENT_AGUI), "Switches that hold for this agent only."),
+    ],
+}]);
+
+static TURN: Kind = Kind::Struct(&[
+    key("when", Kind::Struct(WHEN), "When it is played; all conditions must hold."),
+    key("script", Kind::Text, "File with the lines."),
+    key("events", Kind::List(&Kind::Verbatim), "The lines themselves."),
+]);
+
+const WHEN: &[Key] = &[
+    key("text", Kind::Text, "The last user message contains it, case ignored."),
+    key(
+        "resume",
+        Kind::Choice(&["approved", "denied", "cancelled", "answered", "any"]),
+        "How the run's resume answers.",
+    ),
+    key("tool-result", Kind::Text, "The last message is a result of this tool."),
+    key("always", Kind::Bool, "true: always."),
+];

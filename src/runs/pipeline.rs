@@ -1,0 +1,265 @@
+//! One run from its beginning to its end: ledger, messages, agent, adapter, ledger, terminal
+//! event.
+//!
+//! The task here watches over the one that polls the agent ([`super::drive`]): a run's limit, a
+//! client that leaves and a server that stops end the run even when the agent does not yield.
+
+use std::{sync::Arc, time::Duration};
+
+use agui_adapter::{
+    inbound::{Inbound, InboundOptions, to_msgs},
+    model::{Msg, event::Object},
+    options::{AdapterOptions, AssumePeer, Peer},
+    outbound::{Adapter, EndOutcome, RunFailure, RunSetup, StreamEnd},
+    resume::{Decision, OpenInterrupt, decide},
+};
+use agui_protocol::{Event, InterruptId, RunAgentInput};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    core::{Closed, Core},
+    drive::{Stopped, drive},
+    ledger::{ThreadKey, Ticket},
+    refusal,
+    service::{RunRequest, Shared},
+};
+use crate::agents::AgentRequest;
+
+type Sender = mpsc::Sender<Vec<Event>>;
+
+/// What the log says of a run.
+struct Report {
+    /// The end; `None` = the client left first.
+    end: Option<EndOutcome>,
+    events: usize,
+}
+
+/// Runs `request` and sends its events, the last batch after the ledger knows the end.
+pub(super) async fn run(shared: Arc<Shared>, request: RunRequest, events: Sender) {
+    let began = Instant::now();
+    let key =
+        ThreadKey { principal: request.principal.clone(), thread: request.input.thread_id.clone() };
+    let ticket = shared.ledger.begin(key, &request.agent_id, &request.input.resume);
+    let report = match ticket {
+        Ok(ticket) => begun(&shared, &request, ticket, &events).await,
+        Err(refused) => {
+            let core = core(&shared, &request, Vec::new(), Object::new());
+            refuse(&request, &core, refusal::refused(&refused), &events).await
+        }
+    };
+    log_end(&request, &report, began.elapsed());
+}
+
+/// The run has its thread.
+async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &Sender) -> Report {
+    let decisions = decide(&request.input.resume, ticket.claimed());
+    let prepared = Prepared::new(request, &ticket);
+    log_input(request, &ticket, &prepared);
+    let core = core(shared, request, ticket.claimed().to_vec(), prepared.started_metadata);
+    let decisions = match decisions {
+        Ok(decisions) => decisions,
+        Err(error) => {
+            drop(ticket);
+            return refuse(request, &core, refusal::bad_answer(&error), events).await;
+        }
+    };
+    let core = Arc::new(core);
+    let cancel = CancellationToken::new();
+    // Whatever ends the run, what the agent started on the side hears of it.
+    let _cancel_at_end = cancel.clone().drop_guard();
+    let agent_request = agent_request(request, prepared.messages, decisions, cancel);
+    let stop = watch(shared, request, agent_request, &core, events).await;
+    let Some(end) = stop else {
+        drop(ticket);
+        return Report { end: None, events: core.abandon() };
+    };
+    let Closed { batch, end, events: sent } = core.close(end, &request.input);
+    // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
+    ticket.finish(&end);
+    send(events, batch).await;
+    Report { end: Some(end.outcome), events: sent }
+}
+
+/// Polls the agent in a task of its own until that ends or something ends it; `None` = nobody
+/// listens any more.
+async fn watch(
+    shared: &Shared,
+    request: &RunRequest,
+    agent_request: AgentRequest,
+    core: &Arc<Core>,
+    events: &Sender,
+) -> Option<StreamEnd> {
+    let agent = Arc::clone(&request.agent);
+    let driving = drive(agent, agent_request, Arc::clone(core), events.clone());
+    let mut driver = shared.tasks.spawn(driving);
+    let end = tokio::select! {
+        biased;
+        stopped = &mut driver => match stopped.unwrap_or(Stopped::Panicked) {
+            Stopped::Over | Stopped::StreamEnded => Some(StreamEnd::Completed),
+            Stopped::Failed(error) => Some(agent_failed(request, &error)),
+            Stopped::Panicked => Some(StreamEnd::Failed(refusal::internal())),
+            Stopped::Unwatched => None,
+        },
+        () = events.closed() => None,
+        () = limit(request.run_timeout) => Some(StreamEnd::Failed(refusal::timed_out())),
+        () = shared.stopping.cancelled() => Some(StreamEnd::Failed(refusal::shutting_down())),
+    };
+    driver.abort();
+    end
+}
+
+async fn limit(run_timeout: Option<Duration>) {
+    match run_timeout {
+        Some(limit) => sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn refuse(
+    request: &RunRequest,
+    core: &Core,
+    failure: RunFailure,
+    events: &Sender,
+) -> Report {
+    let closed = core.close(StreamEnd::Failed(failure), &request.input);
+    send(events, closed.batch).await;
+    Report { end: Some(closed.end.outcome), events: closed.events }
+}
+
+async fn send(events: &Sender, batch: Vec<Event>) {
+    if events.send(batch).await.is_err() {
+        tracing::debug!("the client left before the terminal event");
+    }
+}
+
+/// What the agent and RUN_STARTED are told of the input.
+struct Prepared {
+    messages: Vec<Msg>,
+    started_metadata: Object,
+    dropped_system: usize,
+    notes: Vec<String>,
+}
+
+impl Prepared {
+    fn new(request: &RunRequest, ticket: &Ticket) -> Self {
+        let calls = ticket.claimed().iter().filter_map(|open| open.call.as_ref());
+        let options = InboundOptions {
+            accept_client_system_messages: request.accept_client_system_messages,
+            answered_calls: calls.map(|call| call.wire_id.as_str().into()).collect(),
+        };
+        let Inbound { msgs, dropped_system, notes } = to_msgs(&request.input, &options);
+        let mut metadata = Object::new();
+        let ignored = [ticket.already_answered(), ticket.never_raised()].concat();
+        if !ignored.is_empty() {
+            let ignored: Vec<&str> = ignored.iter().map(InterruptId::as_str).collect();
+            metadata.insert("agentscope.ignoredResume".to_owned(), json!(ignored));
+        }
+        if dropped_system > 0 {
+            metadata.insert("agentscope.droppedMessages".to_owned(), json!(dropped_system));
+        }
+        Self { messages: msgs, started_metadata: metadata, dropped_system, notes }
+    }
+}
+
+fn agent_request(
+    request: &RunRequest,
+    messages: Vec<Msg>,
+    decisions: Vec<Decision>,
+    cancel: CancellationToken,
+) -> AgentRequest {
+    let input = &request.input;
+    AgentRequest {
+        thread_id: input.thread_id.clone(),
+        run_id: input.run_id.clone(),
+        input: Arc::clone(input),
+        messages,
+        decisions,
+        parked: None,
+        state: input.state.clone().unwrap_or_else(|| Value::Object(Object::new())),
+        context: Arc::clone(&request.context),
+        cancel,
+    }
+}
+
+fn core(
+    shared: &Shared,
+    request: &RunRequest,
+    answered: Vec<OpenInterrupt>,
+    started_metadata: Object,
+) -> Core {
+    let setup = RunSetup {
+        input: Arc::clone(&request.input),
+        peer: peer(&request.input, &request.options),
+        answered,
+        started_metadata,
+        stored_state: None,
+    };
+    let (ids, clock) = (shared.sources.ids(), shared.sources.clock());
+    let extensions = Arc::clone(&shared.extensions);
+    Core::new(Adapter::new(setup, Arc::clone(&request.options), extensions, ids, clock))
+}
+
+/// A peer that declares any version is served as a current one (VER-4, VER-6).
+fn peer(input: &RunAgentInput, options: &AdapterOptions) -> Peer {
+    match (options.assume_peer, &input.protocol_version) {
+        (AssumePeer::Current, _) | (AssumePeer::Auto, Some(_)) => Peer::Current,
+        (AssumePeer::Legacy, _) | (AssumePeer::Auto, None) => Peer::Legacy,
+    }
+}
+
+fn agent_failed(request: &RunRequest, error: &crate::agents::AgentError) -> StreamEnd {
+    tracing::warn!(
+        request.id = %request.request_id,
+        agent.id = %request.agent_id,
+        code = error.code,
+        cause = error.cause.as_deref().unwrap_or("none given"),
+        "the agent failed"
+    );
+    StreamEnd::Failed(refusal::agent_failed(error))
+}
+
+fn log_input(request: &RunRequest, ticket: &Ticket, prepared: &Prepared) {
+    let request_id = &*request.request_id;
+    for note in &prepared.notes {
+        tracing::info!(request.id = request_id, note, "part of the input is not used");
+    }
+    if prepared.dropped_system > 0 {
+        let count = prepared.dropped_system;
+        tracing::info!(request.id = request_id, count, "system messages of the client dropped");
+    }
+    if !ticket.never_raised().is_empty() || !ticket.already_answered().is_empty() {
+        tracing::info!(
+            request.id = request_id,
+            never_raised = ?ticket.never_raised(),
+            already_answered = ?ticket.already_answered(),
+            "resume entries ignored"
+        );
+    }
+}
+
+/// The one log line of a run; never content.
+fn log_end(request: &RunRequest, report: &Report, took: Duration) {
+    let (outcome, code) = match &report.end {
+        None => ("client-gone", None),
+        Some(EndOutcome::Success) => ("success", None),
+        Some(EndOutcome::Interrupted) => ("interrupt", None),
+        Some(EndOutcome::Cancelled) => ("cancelled", None),
+        Some(EndOutcome::Error(code)) => ("error", Some(code.as_str())),
+    };
+    tracing::info!(
+        request.id = %request.request_id,
+        thread.id = request.input.thread_id.as_str(),
+        run.id = request.input.run_id.as_str(),
+        agent.id = %request.agent_id,
+        outcome,
+        code,
+        duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        events = report.events,
+        "run ended"
+    );
+}

@@ -1,0 +1,85 @@
+//! The failures that a run's pipeline itself tells to the client.
+//!
+//! Codes are stable, messages are for people and carry no content of the input.
+
+use agui_adapter::{model::event::Object, outbound::RunFailure};
+use agui_protocol::InterruptId;
+use serde_json::Value;
+
+use super::ledger::{Parked, Refusal};
+use crate::agents::AgentError;
+
+/// The thread's slot is taken, or its open interrupts are not answered as they must be.
+pub(super) fn refused(refusal: &Refusal) -> RunFailure {
+    match refusal {
+        Refusal::Busy => failure(
+            "THREAD_BUSY",
+            "This thread has a run already; wait for its end before starting another one.",
+        ),
+        Refusal::Uncovered { missing, duplicate, parked } => {
+            contract(&uncovered(missing, duplicate), parked)
+        }
+        Refusal::OtherAgent { parked } => contract(
+            &format!(
+                "The open interrupts of this thread belong to the agent \"{}\"; send the resume \
+                 to it.",
+                parked.agent
+            ),
+            parked,
+        ),
+    }
+}
+
+/// An answer that its interrupt cannot take.
+pub(super) fn bad_answer(error: &dyn std::error::Error) -> RunFailure {
+    failure("INVALID_INPUT_ERROR", &error.to_string())
+}
+
+/// The run took longer than it may.
+pub(super) fn timed_out() -> RunFailure {
+    failure("TIMEOUT_ERROR", "The run took longer than this server allows.")
+}
+
+/// The server stops.
+pub(super) fn shutting_down() -> RunFailure {
+    failure("SERVER_SHUTTING_DOWN", "The server is shutting down; send the request again.")
+}
+
+/// A fault of the server or the agent that the client cannot do anything about.
+pub(super) fn internal() -> RunFailure {
+    failure("INTERNAL_ERROR", "The run failed because of an internal error.")
+}
+
+/// The agent's own failure.
+pub(super) fn agent_failed(error: &AgentError) -> RunFailure {
+    failure(error.code, &error.message)
+}
+
+fn uncovered(missing: &[InterruptId], duplicate: &[InterruptId]) -> String {
+    let mut faults = Vec::new();
+    if !missing.is_empty() {
+        faults.push(format!("no entry for {}", list(missing)));
+    }
+    if !duplicate.is_empty() {
+        faults.push(format!("more than one entry for {}", list(duplicate)));
+    }
+    format!("Resume must answer every open interrupt exactly once: {}.", faults.join("; "))
+}
+
+fn list(ids: &[InterruptId]) -> String {
+    ids.iter().map(InterruptId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// A breach of the interrupt contract names what is open, so that a client that lost its
+/// interrupts can still answer them.
+fn contract(message: &str, parked: &Parked) -> RunFailure {
+    let open = parked.open.iter().map(|open| serde_json::to_value(&open.interrupt));
+    let open = open.filter_map(Result::ok).collect();
+    let mut refused = failure("AGUI_INTERRUPT_CONTRACT_ERROR", message);
+    refused.metadata.insert("agentscope.openInterrupts".to_owned(), Value::Array(open));
+    refused
+}
+
+fn failure(code: &str, message: &str) -> RunFailure {
+    RunFailure { code: code.to_owned(), message: message.to_owned(), metadata: Object::new() }
+}

@@ -1,0 +1,261 @@
+//! The configuration: what loads, what does not, and what the errors say, to the letter.
+
+use std::path::PathBuf;
+
+use agentscope_agui::config::{self, Config, ContextSource, Environment, Loaded, Source};
+use agui_adapter::options::{AdapterOptions, ConverterAction, EnricherSpec, SubagentEvents};
+
+fn load_with(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, String> {
+    let environment: Environment = variables.iter().copied().collect();
+    let source = Source::Text { name: PathBuf::from("test.yaml"), text: text.to_owned() };
+    config::load(source, &environment).map_err(|errors| errors.to_string())
+}
+
+fn load(text: &str) -> Config {
+    load_with(text, &[]).expect("a valid configuration").config
+}
+
+fn errors(text: &str) -> String {
+    load_with(text, &[]).expect_err("an invalid configuration")
+}
+
+const ONE: &str = "agentscope:\n  agents:\n    default:\n      type: scripted\n      turns:\n        \
+                   - events: ['{\"type\":\"AGENT_START\"}']\n";
+
+#[test]
+fn an_empty_file_serves_the_demo_agents_with_the_documented_defaults() {
+    let config = load("");
+    assert_eq!(config.server.host, "127.0.0.1");
+    assert_eq!(config.server.port, 8080);
+    assert_eq!(config.server.request_body_limit, 16 << 20);
+    assert_eq!(config.server.max_concurrent_runs, 10_000);
+    assert_eq!(config.agui.path_prefix, "/agui");
+    assert_eq!(config.agui.adapter, AdapterOptions::default());
+    assert_eq!(config.agents.len(), 20);
+}
+
+#[test]
+fn the_shipped_file_says_the_defaults_of_the_code() {
+    let text = include_str!("../../config/agentscope.yaml");
+    let name = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/config/agentscope.yaml"));
+    let source = Source::Text { name, text: text.to_owned() };
+    let shipped = config::load(source, &Environment::default()).expect("valid").config;
+    let mut default = load("");
+    default.agui.default_agent_id = Some("default".to_owned());
+    for agent in default.agents.values_mut() {
+        let config::AgentKind::Scripted(scripted) = &mut agent.kind;
+        for turn in &mut scripted.turns {
+            let file = turn.origin.clone();
+            turn.origin = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config").join(file);
+        }
+    }
+    assert_eq!(format!("{shipped:#?}"), format!("{default:#?}"));
+}
+
+#[test]
+fn the_block_of_the_spring_starter_loads_unchanged() {
+    let config = load(
+        "agentscope:\n  agui:\n    path-prefix: /agui\n    cors-enabled: true\n    run-timeout: 10m\n    \
+         default-agent-id: default\n    enable-path-routing: true\n    agent-id-header: X-Agent-Id\n    \
+         emit-state-events: true\n    emit-tool-call-args: true\n    emit-token-usage: false\n    \
+         enable-reasoning: false\n    emit-run-finished-after-error: false\n    \
+         server-side-memory: false\n",
+    );
+    assert_eq!(config.agui.default_agent_id.as_deref(), Some("default"));
+    assert_eq!(config.agui.adapter, AdapterOptions::default());
+}
+
+#[test]
+fn every_fault_of_a_file_is_told_at_once_with_its_place() {
+    let text = "server:\n  prot: 8080\n  port: 99999\nagentscope:\n  agui:\n    pathPrefix: /x\n    \
+                run-timeout: soon\n    subagent-events: attribted\n";
+    assert_eq!(
+        errors(text),
+        "test.yaml:2:3: server.prot: unknown key; did you mean `port`?; valid keys: host, port, \
+         request-body-limit, max-concurrent-runs\n  2 |   prot: 8080\n    |   ^\n\
+         test.yaml:3:9: server.port: expected a whole number from 0 to 65535, found `99999`\n  3 |   port: 99999\n    |         ^\n\
+         test.yaml:6:5: agentscope.agui.pathPrefix: unknown key; keys are written in kebab-case: \
+         `path-prefix`\n  6 |     pathPrefix: /x\n    |     ^\n\
+         test.yaml:7:18: agentscope.agui.run-timeout: expected a duration such as `10m`, `PT10M` \
+         or milliseconds, found `soon`\n  7 |     run-timeout: soon\n    |                  ^\n\
+         test.yaml:8:22: agentscope.agui.subagent-events: expected one of auto, attributed, \
+         custom, native, found `attribted`; did you mean `attributed`?\n  8 |     \
+         subagent-events: attribted\n    |                      ^"
+    );
+}
+
+#[test]
+fn an_unknown_key_inside_an_agent_points_at_its_own_line() {
+    let text = format!("{ONE}      modle: qwen\n");
+    assert_eq!(
+        errors(&text),
+        "test.yaml:7:7: agentscope.agents.default.modle: unknown key; valid keys: type, name, \
+         description, turns, script, agui\n  7 |       modle: qwen\n    |       ^"
+    );
+}
+
+#[test]
+fn a_type_of_agent_that_is_not_there_names_those_that_are() {
+    let text = "agentscope:\n  agents:\n    a:\n      type: reactt\n";
+    assert_eq!(
+        errors(text),
+        "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; valid types: scripted\n  4 |       \
+         type: reactt\n    |             ^"
+    );
+}
+
+#[test]
+fn combinations_that_cannot_work_are_refused() {
+    let one = |lines: &str| errors(&format!("agentscope:\n  agui:\n{lines}"));
+    assert_eq!(
+        one("    cors-allow-credentials: true\n"),
+        "test.yaml:3:29: agentscope.agui.cors-allow-credentials: browsers refuse credentials from \
+         any origin: name the origins in cors-allowed-origins, or set this to false\n  3 |     \
+         cors-allow-credentials: true\n    |                             ^"
+    );
+    assert_eq!(
+        one("    subagent-events: custom\n    emit-subagent-events-as-native: true\n"),
+        "test.yaml:4:37: agentscope.agui.emit-subagent-events-as-native: contradicts \
+         subagent-events: true means `subagent-events: native`\n  4 |     \
+         emit-subagent-events-as-native: true\n    |                                     ^"
+    );
+    assert_eq!(
+        one("    enrichers: [{type: drop, event: RUN_FINISHED}]\n"),
+        "test.yaml:3:37: agentscope.agui.enrichers[0].event: `RUN_FINISHED` cannot be dropped: \
+         only CUSTOM, RAW and the whole families REASONING, STEP, STATE, ACTIVITY can, since a \
+         stream without single boundary events is refused by clients\n  3 |     enrichers: [{type: \
+         drop, event: RUN_FINISHED}]\n    |                                     ^"
+    );
+    assert_eq!(
+        one("    default-agent-id: nobody\n"),
+        "test.yaml:3:23: agentscope.agui.default-agent-id: there is no agent `nobody`; agents: \
+         default, text, reasoning, tools, parallel, approval, external, frontend, form, subagents, \
+         state, activity, usage, steps, media, custom, error, slow, long, limit\n  3 |     \
+         default-agent-id: nobody\n    |                       ^"
+    );
+    assert_eq!(
+        one("    server-side-memory: true\n"),
+        "test.yaml:3:25: agentscope.agui.server-side-memory: memory on the server is not \
+         available; only false is\n  3 |     server-side-memory: true\n    |                         ^"
+    );
+}
+
+#[test]
+fn ids_that_are_routes_are_refused() {
+    assert_eq!(
+        errors(&ONE.replace("default:", "run:")),
+        "test.yaml:3:5: agentscope.agents.run: `run` is a route of the server and cannot be an \
+         agent id\n  3 |     run:\n    |     ^"
+    );
+}
+
+#[test]
+fn placeholders_are_filled_from_the_environment() {
+    let text = "server:\n  host: ${BIND:127.0.0.2}\n  port: ${PORT_OF_TEST}\n";
+    let config = load_with(text, &[("PORT_OF_TEST", "81")]).expect("valid").config;
+    assert_eq!((config.server.host.as_str(), config.server.port), ("127.0.0.2", 81));
+    assert_eq!(
+        load_with("server:\n  host: ${NOT_THERE}\n", &[]).expect_err("a missing variable"),
+        "test.yaml:2:9: server.host: the environment variable NOT_THERE is not set; set it, or give a \
+         default: `${NOT_THERE:default}`\n  2 |   host: ${NOT_THERE}\n    |         ^"
+    );
+}
+
+#[test]
+fn every_key_can_be_set_from_the_environment_in_both_spellings() {
+    for name in ["AGENTSCOPE_AGUI_PATHPREFIX", "AGENTSCOPE_AGUI_PATH_PREFIX"] {
+        let config = load_with("", &[(name, "/chat")]).expect("valid").config;
+        assert_eq!(config.agui.path_prefix, "/chat");
+    }
+    let variables = [
+        ("SERVER_PORT", "0"),
+        ("AGENTSCOPE_AGUI_CORSALLOWEDORIGINS", "http://a.example,http://b.example"),
+        ("AGENTSCOPE_AGUI_ENABLE_REASONING", "true"),
+        ("AGENTSCOPE_AGENTS_DEFAULT_NAME", "Anna"),
+    ];
+    let config = load_with("", &variables).expect("valid").config;
+    assert_eq!(config.server.port, 0);
+    assert_eq!(config.agui.cors_allowed_origins, ["http://a.example", "http://b.example"]);
+    assert!(config.agui.adapter.enable_reasoning);
+    assert_eq!(config.agents["default"].name, "Anna");
+}
+
+#[test]
+fn an_environment_variable_that_names_no_key_is_an_error_and_foreign_ones_are_not() {
+    let error = load_with("", &[("AGENTSCOPE_AGUI_PATH_PREFIXX", "/x")]).expect_err("unknown");
+    let first = error.lines().next().expect("a line");
+    assert!(first.starts_with("environment variable AGENTSCOPE_AGUI_PATH_PREFIXX: "), "{first}");
+    let loaded = load_with("", &[("AGENTSCOPE_HOME", "/x"), ("SERVER_PORT", "tcp://10.0.0.1:80")]);
+    let loaded = loaded.expect("valid");
+    assert_eq!(loaded.config.server.port, 8080);
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+}
+
+#[test]
+fn a_wrong_value_from_the_environment_names_the_variable() {
+    assert_eq!(
+        load_with("", &[("SERVER_PORT", "many")]).expect_err("not a number"),
+        "environment variable SERVER_PORT: server.port: expected a whole number from 0 to 65535, \
+         found `many`"
+    );
+}
+
+#[test]
+fn switches_of_an_agent_lie_over_the_servers() {
+    let text = format!(
+        "{ONE}      agui: {{enable-reasoning: true, run-timeout: 2s, subagent-events: NATIVE}}\n  \
+         agui:\n    emit-token-usage: true\n    runtime-context:\n      tenant: {{header: X-Tenant-Id}}\n      \
+         stage: {{value: [1, 2]}}\n    enrichers: [{{type: raw-event}}]\n    \
+         converters: [{{custom: a, rename: b}}]\n"
+    );
+    let config = load(&text);
+    let agent = &config.agents["default"];
+    assert_eq!(agent.run_timeout, Some(std::time::Duration::from_secs(2)));
+    let expected = AdapterOptions {
+        enable_reasoning: true,
+        emit_token_usage: true,
+        subagent_events: SubagentEvents::Native,
+        enrichers: vec![EnricherSpec::RawEvent],
+        converters: vec![agui_adapter::options::ConverterSpec {
+            custom: "a".to_owned(),
+            action: ConverterAction::Rename("b".to_owned()),
+        }],
+        ..AdapterOptions::default()
+    };
+    assert_eq!(agent.adapter, expected);
+    let context: Vec<_> = config.agui.runtime_context.into_iter().collect();
+    assert_eq!(
+        context,
+        [
+            ("stage".to_owned(), ContextSource::Value(serde_json::json!([1, 2]))),
+            ("tenant".to_owned(), ContextSource::Header("X-Tenant-Id".to_owned())),
+        ]
+    );
+}
+
+#[test]
+fn a_script_that_is_not_there_is_told_with_its_place() {
+    let text = "agentscope:\n  agents:\n    a: {type: scripted, script: nowhere.jsonl}\n";
+    assert_eq!(
+        errors(text),
+        "test.yaml:3:33: agentscope.agents.a.script: the file nowhere.jsonl cannot be read: No such \
+         file or directory (os error 2)\n  3 |     a: {type: scripted, script: nowhere.jsonl}\n    |                                 ^"
+    );
+}
+
+#[test]
+fn repeated_keys_and_second_documents_are_errors() {
+    assert_eq!(
+        errors("server:\n  port: 1\n  port: 2\n"),
+        "test.yaml:3:3: server.port: the key stands twice; first in line 2\n  3 |   port: 2\n    |   ^"
+    );
+    assert!(errors("server: {}\n---\nserver: {}\n").starts_with("test.yaml:"));
+}
+
+#[test]
+fn the_schema_knows_every_section() {
+    let schema = config::json_schema();
+    let agui = &schema["properties"]["agentscope"]["properties"]["agui"]["properties"];
+    assert_eq!(agui["path-prefix"]["type"], "string");
+    assert_eq!(schema["properties"]["server"]["additionalProperties"], false);
+}

@@ -1,0 +1,8 @@
+//! Integration tests: the real binary over real HTTP.
+//!
+//! One test binary for all of them, since every further one would be linked anew. A topic is a
+//! module; what several topics need stands in a module of its own. `cfg(test)` tells the lints
+//! that helper functions are tests as well.
+
+#[cfg(test)]
+mod config;
