@@ -50,6 +50,7 @@ fn tail(options: &AdapterOptions, peer: Peer, user: Enrichers) -> Tail {
         run_id: "r1".into(),
         peer,
         runtime_context: Arc::new(runtime_context),
+        guarded: false,
     };
     Tail::new(options, user, setup)
 }
