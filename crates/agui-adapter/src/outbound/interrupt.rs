@@ -1,10 +1,10 @@
-//! Permission asks, suspended calls and questions -> the run's interrupts; answers to them.
+//! Permission asks, suspended calls and questions, and the answers to them. How the run raises
+//! what is still open at its end stands in [`super::raise`].
 
-use agui_protocol::{Interrupt, InterruptId, Message, SubagentRunId, ToolCallId};
-use serde_json::{Value, json};
+use agui_protocol::{Message, ToolCallId};
 
 use super::{
-    context::{StreamContext, object},
+    context::StreamContext,
     tool::{ResultContent, send_result},
 };
 use crate::{
@@ -13,42 +13,44 @@ use crate::{
         event::{Call, Confirmation, ExternalResult, Object, ResultState},
         msg::Block,
     },
-    options::{FrontendToolOutcome, ToolMergeMode},
-    resume::{Decision, InterruptKind, OpenInterrupt, StoredCall, Verdict},
+    options::{SubagentEvents, ToolMergeMode},
+    resume::{Decision, StoredCall, Verdict},
     sequencer::OwnerId,
 };
 
 /// What waits for an answer, and which answers the client is owed.
 #[derive(Default)]
 pub(super) struct Asks {
-    open: Vec<Ask>,
-    questions: Vec<Question>,
+    pub(super) open: Vec<Ask>,
+    pub(super) questions: Vec<Question>,
     owed: Vec<Owed>,
 }
 
 /// A call that waits for somebody outside.
-#[derive(Clone)]
-struct Ask {
-    owner: OwnerId,
-    source: Option<String>,
-    reply: String,
-    call: Call,
-    external: bool,
-    text: Option<String>,
+pub(super) struct Ask {
+    pub(super) owner: OwnerId,
+    /// The client's id of the call; the agent may use its own id again for another call.
+    pub(super) wire: ToolCallId,
+    pub(super) source: Option<String>,
+    pub(super) reply: String,
+    pub(super) call: Call,
+    pub(super) external: bool,
+    pub(super) text: Option<String>,
 }
 
-#[derive(Clone)]
-struct Question {
-    owner: OwnerId,
-    source: Option<String>,
-    id: String,
-    message: String,
-    schema: Option<Object>,
+pub(super) struct Question {
+    pub(super) owner: OwnerId,
+    pub(super) source: Option<String>,
+    pub(super) id: String,
+    pub(super) message: String,
+    pub(super) schema: Option<Object>,
 }
 
 /// An answer that the client gets even if the agent sends no result for the call: Java sends
 /// none for a call that the person denied, nor for one that was run outside.
 struct Owed {
+    /// The child that made the call.
+    source: Option<String>,
     call: String,
     name: String,
     content: ResultContent,
@@ -59,42 +61,6 @@ impl Asks {
     pub(super) fn new(answered: &[Decision]) -> Self {
         let owed = answered.iter().filter_map(owed_by).collect();
         Self { owed, ..Self::default() }
-    }
-
-    /// A result ended as running: the call waits.
-    pub(super) fn suspended(
-        &mut self,
-        owner: OwnerId,
-        reply: &str,
-        call: &str,
-        text: Option<String>,
-    ) {
-        let ask = self.external(owner, call);
-        if ask.text.is_none() {
-            ask.text = text;
-        }
-        if ask.reply.is_empty() {
-            reply.clone_into(&mut ask.reply);
-        }
-    }
-
-    fn external(&mut self, owner: OwnerId, call: &str) -> &mut Ask {
-        let known = self
-            .open
-            .iter()
-            .position(|ask| ask.external && ask.owner == owner && ask.call.id == call);
-        let at = known.unwrap_or_else(|| {
-            self.open.push(Ask {
-                owner,
-                source: None,
-                reply: String::new(),
-                call: Call { id: call.to_owned(), ..Call::default() },
-                external: true,
-                text: None,
-            });
-            self.open.len() - 1
-        });
-        &mut self.open[at]
     }
 
     /// The call has its answer.
@@ -111,6 +77,7 @@ impl Asks {
 
 fn owed_by(decision: &Decision) -> Option<Owed> {
     let owed = |call: &StoredCall, text: &str, state| Owed {
+        source: decision.open.source.clone(),
         call: call.id.clone(),
         name: call.name.clone(),
         content: ResultContent::text(text),
@@ -149,13 +116,17 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
                 add_ask(event, owner, reply, call, true, context);
             }
         }
-        AgentEventKind::UserConfirmResult { results, .. } => confirmed(owner, results, context),
+        AgentEventKind::UserConfirmResult { results, .. } => {
+            confirmed(event, owner, results, context);
+        }
         AgentEventKind::ExternalExecutionResult { results, .. } => {
-            executed(owner, results, context);
+            executed(event, owner, results, context);
         }
         AgentEventKind::Question { id, message, schema } => {
             context.sequencer.flush_call_ends(owner);
-            context.asks.questions.push(Question {
+            let asks = &mut context.asks;
+            asks.questions.retain(|asked| asked.owner != owner || asked.id != *id);
+            asks.questions.push(Question {
                 owner,
                 source: event.source.as_deref().map(str::to_owned),
                 id: id.clone(),
@@ -167,7 +138,7 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     }
 }
 
-/// Records an ask; the client gets to see the call first, if the agent never announced it.
+/// Records an ask; a later one for the same call takes its place.
 fn add_ask(
     event: &AgentEvent,
     owner: OwnerId,
@@ -176,37 +147,26 @@ fn add_ask(
     external: bool,
     context: &mut StreamContext,
 ) {
-    if !context.is_custom_child(owner) {
-        context.sequencer.ensure_call(owner, &call.id, &call.name, &call.arguments);
-        context.sequencer.flush_call_ends(owner);
-    }
-    let source = event.source.as_deref().map(str::to_owned);
-    let asks = &mut context.asks;
-    if external {
-        let ask = asks.external(owner, &call.id);
-        ask.source = source;
-        reply.clone_into(&mut ask.reply);
-        ask.call = call.clone();
-        return;
-    }
-    asks.open.retain(|ask| ask.external || ask.owner != owner || ask.call.id != call.id);
-    asks.open.push(Ask {
-        owner,
-        source,
-        reply: reply.to_owned(),
-        call: call.clone(),
-        external,
-        text: None,
-    });
+    let ask = context.ask(owner, &call.id, &call.name, &call.arguments);
+    ask.source = event.source.as_deref().map(str::to_owned);
+    reply.clone_into(&mut ask.reply);
+    ask.call = call.clone();
+    ask.external = external;
 }
 
-fn confirmed(owner: OwnerId, results: &[Confirmation], context: &mut StreamContext) {
+fn confirmed(
+    event: &AgentEvent,
+    owner: OwnerId,
+    results: &[Confirmation],
+    context: &mut StreamContext,
+) {
     context.sequencer.flush_call_ends(owner);
     for result in results {
         let call = &result.call;
         context.asks.answered(owner, &call.id);
         if !result.confirmed && !call.id.is_empty() {
             context.owe(Owed {
+                source: event.source.as_deref().map(str::to_owned),
                 call: call.id.clone(),
                 name: call.name.clone(),
                 content: ResultContent::text(&denial(None)),
@@ -216,11 +176,16 @@ fn confirmed(owner: OwnerId, results: &[Confirmation], context: &mut StreamConte
     }
 }
 
-fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamContext) {
+fn executed(
+    event: &AgentEvent,
+    owner: OwnerId,
+    results: &[ExternalResult],
+    context: &mut StreamContext,
+) {
     context.sequencer.flush_call_ends(owner);
     for result in results {
         if result.state == ResultState::Running {
-            context.asks.suspended(owner, "", &result.call_id, None);
+            context.suspend(owner, "", &result.call_id, &result.name, None);
             continue;
         }
         context.asks.answered(owner, &result.call_id);
@@ -228,6 +193,7 @@ fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamCont
             continue;
         }
         let owed = Owed {
+            source: event.source.as_deref().map(str::to_owned),
             call: result.call_id.clone(),
             name: result.name.clone(),
             content: ResultContent::of_blocks(&result.output),
@@ -239,6 +205,50 @@ fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamCont
 }
 
 impl StreamContext {
+    /// What is asked about a call. The client gets to see the call first, if the agent never
+    /// announced it.
+    fn ask(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) -> &mut Ask {
+        if !self.is_custom_child(owner) {
+            self.sequencer.ensure_call(owner, id, name, arguments);
+            self.sequencer.flush_call_ends(owner);
+        }
+        let wire = self.sequencer.wire_id(owner, id);
+        let several = self.subagents == SubagentEvents::Custom;
+        let asks = &mut self.asks.open;
+        let same = |ask: &Ask| ask.wire == wire && (!several || ask.owner == owner);
+        let at = asks.iter().position(same).unwrap_or_else(|| {
+            asks.push(Ask {
+                owner,
+                wire,
+                source: None,
+                reply: String::new(),
+                call: Call { id: id.to_owned(), name: name.to_owned(), ..Call::default() },
+                external: true,
+                text: None,
+            });
+            asks.len() - 1
+        });
+        &mut asks[at]
+    }
+
+    /// A result ended as running: the call waits.
+    pub(super) fn suspend(
+        &mut self,
+        owner: OwnerId,
+        reply: &str,
+        call: &str,
+        name: &str,
+        text: Option<String>,
+    ) {
+        let ask = self.ask(owner, call, name, "");
+        if ask.text.is_none() {
+            ask.text = text;
+        }
+        if ask.reply.is_empty() {
+            reply.clone_into(&mut ask.reply);
+        }
+    }
+
     fn owe(&mut self, owed: Owed) {
         if !self.asks.owed.iter().any(|other| other.call == owed.call) {
             self.asks.owed.push(owed);
@@ -257,6 +267,16 @@ impl StreamContext {
         }
         for owed in std::mem::take(&mut self.asks.owed) {
             if self.answered_by_client(&owed) {
+                continue;
+            }
+            if let (SubagentEvents::Custom, Some(source)) = (self.subagents, &owed.source) {
+                self.send_owed_by_custom_child(
+                    source,
+                    &owed.call,
+                    &owed.name,
+                    owed.content,
+                    owed.state,
+                );
                 continue;
             }
             send_result(OwnerId::ROOT, &owed.call, &owed.name, owed.content, owed.state, self);
@@ -283,157 +303,21 @@ impl StreamContext {
                 continue;
             }
             let text = ResultContent::of_blocks(output).into_content().text_content();
-            self.asks.suspended(owner, "", call_id, (!text.is_empty()).then_some(text));
             let used = blocks.iter().find_map(|block| match block {
-                Block::ToolUse { call, .. } if call.id == *call_id => Some(call.clone()),
+                Block::ToolUse { call, .. } if call.id == *call_id => Some(call),
                 _ => None,
             });
-            let ask = self.asks.external(owner, call_id);
-            if ask.call.name.is_empty() {
-                ask.call = used.unwrap_or_else(|| Call {
-                    id: call_id.clone(),
-                    name: name.clone(),
-                    ..Call::default()
-                });
+            let arguments = used.map_or("", |call| call.arguments.as_str());
+            let ask = self.ask(owner, call_id, name, arguments);
+            if ask.text.is_none() {
+                ask.text = (!text.is_empty()).then_some(text);
+            }
+            if let (Some(call), true) = (used, ask.call.arguments.is_empty()) {
+                ask.call = call.clone();
+            }
+            if ask.source.is_none() {
                 ask.source = event.source.as_deref().map(str::to_owned);
             }
-            let call = ask.call.clone();
-            self.sequencer.ensure_call(owner, &call.id, &call.name, &call.arguments);
-        }
-    }
-
-    /// The interrupts of everything that waits, in the order in which it was asked; and, apart,
-    /// those of the client's own tools.
-    pub(super) fn collect_interrupts(&mut self) -> (Vec<OpenInterrupt>, Vec<OpenInterrupt>) {
-        let (asks, questions) =
-            (std::mem::take(&mut self.asks.open), std::mem::take(&mut self.asks.questions));
-        let (mut raised, mut frontend) = (Vec::new(), Vec::new());
-        for ask in asks {
-            let is_frontend = ask.external && self.is_frontend_tool(self.ask_name(&ask));
-            let open = self.call_interrupt(&ask, is_frontend);
-            if is_frontend { &mut frontend } else { &mut raised }.push(open);
-        }
-        raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
-        if self.options.frontend_tool_outcome == FrontendToolOutcome::Interrupt {
-            frontend.append(&mut raised);
-            return (frontend, Vec::new());
-        }
-        (raised, frontend)
-    }
-
-    /// The ids of the interrupts that one owner raised.
-    pub(super) fn interrupt_ids_of(&self, owner: OwnerId) -> Vec<InterruptId> {
-        let asks = self.asks.open.iter().filter(|ask| ask.owner == owner);
-        let asks = asks.filter(|ask| !ask.external || !self.is_frontend_tool(self.ask_name(ask)));
-        let questions = self.asks.questions.iter().filter(|question| question.owner == owner);
-        asks.map(|ask| self.call_interrupt_id(ask))
-            .chain(questions.map(|question| self.question_interrupt_id(question)))
-            .collect()
-    }
-
-    fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
-        if !ask.call.name.is_empty() {
-            return &ask.call.name;
-        }
-        let index = self.sequencer.call_of(ask.owner, &ask.call.id);
-        index.map_or("", |index| self.sequencer.call_name(index))
-    }
-
-    fn ask_wire_id(&self, ask: &Ask) -> ToolCallId {
-        self.sequencer.wire_id(ask.owner, &ask.call.id)
-    }
-
-    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
-    fn call_interrupt_id(&self, ask: &Ask) -> InterruptId {
-        let call = self.ask_wire_id(ask);
-        if ask.reply.is_empty() {
-            return InterruptId::from(call.as_str());
-        }
-        InterruptId::from(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
-    }
-
-    fn question_interrupt_id(&self, question: &Question) -> InterruptId {
-        let run = self.sequencer.run_id().as_str();
-        InterruptId::from(format!("{}:{}", escape(run), escape(&question.id)))
-    }
-
-    fn interrupt_owner(&self, owner: OwnerId) -> Option<SubagentRunId> {
-        self.sequencer.tag(owner)
-    }
-
-    fn stored_call(&self, ask: &Ask) -> StoredCall {
-        let wire_id = self.ask_wire_id(ask).as_str().to_owned();
-        let streamed = || {
-            let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
-            Some(self.sequencer.arguments(index).to_owned())
-        };
-        let arguments = match ask.call.arguments.as_str() {
-            "" => streamed().unwrap_or_default(),
-            text => text.to_owned(),
-        };
-        let input = ask.call.input.clone().or_else(|| serde_json::from_str(&arguments).ok());
-        StoredCall {
-            id: ask.call.id.clone(),
-            wire_id,
-            name: self.ask_name(ask).to_owned(),
-            arguments,
-            input,
-        }
-    }
-
-    fn call_interrupt(&self, ask: &Ask, is_frontend: bool) -> OpenInterrupt {
-        let call = self.stored_call(ask);
-        let kind = match (ask.external, is_frontend) {
-            (false, _) => InterruptKind::PermissionConfirm,
-            (true, true) => InterruptKind::FrontendTool,
-            (true, false) => InterruptKind::ExternalExecution,
-        };
-        let message = match (&ask.text, ask.external) {
-            (Some(text), _) => text.clone(),
-            (None, true) => format!("Run {} and answer with its result", call.name),
-            (None, false) => format!("Approve running {}?", call.name),
-        };
-        let interrupt = Interrupt {
-            subagent_run_id: self.interrupt_owner(ask.owner),
-            id: self.call_interrupt_id(ask),
-            reason: "tool_call".to_owned(),
-            message: Some(message),
-            tool_call_id: Some(self.ask_wire_id(ask)),
-            response_schema: (!ask.external).then(approval_schema),
-            expires_at: None,
-            metadata: Some(call_metadata(ask, &call, kind)),
-        };
-        OpenInterrupt {
-            interrupt,
-            kind,
-            reply: ask.reply.clone(),
-            source: ask.source.clone(),
-            call: Some(call),
-            question: None,
-        }
-    }
-
-    fn question_interrupt(&self, question: &Question) -> OpenInterrupt {
-        let interrupt = Interrupt {
-            subagent_run_id: self.interrupt_owner(question.owner),
-            id: self.question_interrupt_id(question),
-            reason: "input_required".to_owned(),
-            message: Some(question.message.clone()),
-            tool_call_id: None,
-            response_schema: question.schema.clone(),
-            expires_at: None,
-            metadata: Some(object([(
-                "agentscope.interruptKind",
-                Some(Value::from(kind_name(InterruptKind::InputRequired))),
-            )])),
-        };
-        OpenInterrupt {
-            interrupt,
-            kind: InterruptKind::InputRequired,
-            reply: String::new(),
-            source: question.source.clone(),
-            call: None,
-            question: Some(question.id.clone()),
         }
     }
 }
@@ -442,52 +326,4 @@ fn has_tool_message(messages: &[Message], call: &ToolCallId) -> bool {
     messages.iter().any(
         |message| matches!(message, Message::Tool { tool_call_id, .. } if tool_call_id == call),
     )
-}
-
-fn kind_name(kind: InterruptKind) -> &'static str {
-    match kind {
-        InterruptKind::PermissionConfirm => "permission_confirm",
-        InterruptKind::ExternalExecution => "external_execution",
-        InterruptKind::FrontendTool => "frontend_tool",
-        InterruptKind::InputRequired => "input_required",
-    }
-}
-
-fn call_metadata(ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
-    let input = call.input.clone().filter(|input| !input.is_empty());
-    let rules = &ask.call.suggested_rules;
-    object([
-        ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
-        ("toolName", Some(Value::from(call.name.as_str()))),
-        ("toolInput", input.map(Value::Object)),
-        ("toolContent", Some(Value::from(call.arguments.as_str()))),
-        ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
-        ("agentscope.source", ask.source.as_deref().map(Value::from)),
-        ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
-    ])
-}
-
-/// What an approval looks like: the boolean decides, edited arguments replace all of them.
-fn approval_schema() -> Object {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "approved": { "type": "boolean" },
-            "editedArgs": {
-                "type": "object",
-                "description": "Replaces all arguments of the call; nothing is merged.",
-            },
-            "reason": { "type": "string", "description": "Why the call was denied." },
-        },
-        "required": ["approved"],
-    });
-    match schema {
-        Value::Object(schema) => schema,
-        _ => Object::new(),
-    }
-}
-
-/// Keeps `<a>:<b>` unambiguous.
-fn escape(part: &str) -> String {
-    part.replace('%', "%25").replace(':', "%3A")
 }

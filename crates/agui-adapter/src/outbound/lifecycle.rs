@@ -14,6 +14,7 @@ use crate::{
         event::{EndReason, Failure, Object},
         msg::Block,
     },
+    resume::OpenInterrupt,
     sequencer::{BlockKey, Failed, OwnerId},
 };
 
@@ -137,25 +138,29 @@ fn stated_end(context: &StreamContext) -> End {
 /// Where both are there, the calls come first: a client cannot answer both at once.
 fn finish_done(context: &mut StreamContext) {
     context.pay_owed();
-    let close = if context.asks.any_open() { RunClose::Interrupted } else { RunClose::Success };
     context.flush_media(None);
-    context.close_children(close);
-    let (raised, frontend) = context.collect_interrupts();
+    let interrupted = context.raises_interrupts();
+    context.close_children(if interrupted { RunClose::Interrupted } else { RunClose::Success });
+    let raised = context.collect_interrupts();
+    if interrupted { finish_interrupted(raised, context) } else { finish_success(raised, context) }
+}
+
+fn finish_success(deferred: Vec<OpenInterrupt>, context: &mut StreamContext) {
+    context.sequencer.close_items(OwnerId::ROOT);
+    let outcome = RunOutcome::Success { pending_tool_call_ids: context.sequencer.unanswered() };
     let usage = context.usage.entries();
-    if raised.is_empty() || !frontend.is_empty() {
-        context.sequencer.close_items(OwnerId::ROOT);
-        let pending_tool_call_ids = context.sequencer.unanswered();
-        let outcome = RunOutcome::Success { pending_tool_call_ids };
-        context.sequencer.finish_run(Some(outcome), usage, Object::new());
-        let mut end = run_end(EndOutcome::Success, context);
-        end.deferred = raised;
-        context.ending.run_end = Some(end);
-        return;
-    }
-    let interrupts = raised.iter().map(|open| open.interrupt.clone()).collect();
+    context.sequencer.finish_run(Some(outcome), usage, Object::new());
+    let mut end = run_end(EndOutcome::Success, context);
+    end.deferred = deferred;
+    context.ending.run_end = Some(end);
+}
+
+fn finish_interrupted(open: Vec<OpenInterrupt>, context: &mut StreamContext) {
+    let interrupts = open.iter().map(|open| open.interrupt.clone()).collect();
+    let usage = context.usage.entries();
     context.sequencer.finish_run(Some(RunOutcome::Interrupt { interrupts }), usage, Object::new());
     let mut end = run_end(EndOutcome::Interrupted, context);
-    end.open = raised;
+    end.open = open;
     context.ending.run_end = Some(end);
 }
 

@@ -11,6 +11,7 @@ mod custom;
 mod interrupt;
 mod lifecycle;
 mod media;
+mod raise;
 mod state;
 mod subagent;
 mod subagent_custom;
@@ -18,7 +19,7 @@ mod text;
 mod tool;
 mod usage;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use agui_protocol::{Event, RunAgentInput, ToolCallId};
 use serde_json::Value;
@@ -213,7 +214,10 @@ impl Adapter {
             echo: options.echo_input.then(|| Box::new((*setup.input).clone())),
             metadata: setup.started_metadata.clone(),
         };
-        let resumed = resumed_calls(&setup.answered);
+        let resumed = resumed_calls(
+            &setup.answered,
+            context::resolve_subagents(options.subagent_events, setup.peer),
+        );
         let emit_args = options.emit_tool_call_args;
         let sequencer = Sequencer::new(&setup.input, opening, resumed, emit_args, ids);
         let tail_setup = TailSetup {
@@ -301,18 +305,25 @@ impl RunEnd {
     }
 }
 
-/// The calls that the answers are about, by the agent's own id.
-fn resumed_calls(answered: &[Decision]) -> HashMap<String, Earlier> {
-    let calls = answered.iter().filter_map(|decision| {
+/// The calls that the answers are about. Those of a child that is shown as CUSTOM events are no
+/// calls for the client.
+fn resumed_calls(answered: &[Decision], subagents: SubagentEvents) -> Vec<Earlier> {
+    let shown = answered
+        .iter()
+        .filter(|decision| subagents != SubagentEvents::Custom || decision.open.source.is_none());
+    let calls = shown.filter_map(|decision| {
         let call = match &decision.verdict {
             Verdict::Approved { call, .. }
             | Verdict::Denied { call, .. }
             | Verdict::Result { call, .. } => call,
             Verdict::Answer { .. } => return None,
         };
-        let wire = ToolCallId::from(call.wire_id.as_str());
-        let tag = decision.open.interrupt.subagent_run_id.clone();
-        Some((call.id.clone(), Earlier { wire, tag }))
+        Some(Earlier {
+            id: call.id.clone(),
+            wire: ToolCallId::from(call.wire_id.as_str()),
+            tag: decision.open.interrupt.subagent_run_id.clone(),
+            tool: call.name.clone(),
+        })
     });
     calls.collect()
 }

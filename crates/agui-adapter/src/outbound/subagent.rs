@@ -35,6 +35,9 @@ pub(super) struct Invocation {
     /// AGENT_START was seen, so AGENT_END is to come.
     started: bool,
     pub(super) ended: bool,
+    /// It ended with something asked. How it ended is told at the run's end, when it is known
+    /// whether the question stands (SUB-13).
+    waiting: bool,
     in_model_call: bool,
     delegated_by: Option<CallIndex>,
     replies: Vec<String>,
@@ -55,6 +58,8 @@ pub(super) struct CustomCall {
     pub(super) name: String,
     pub(super) arguments: String,
     pub(super) end_held: bool,
+    pub(super) ended: bool,
+    pub(super) answered: bool,
 }
 
 impl Children {
@@ -181,6 +186,7 @@ impl StreamContext {
             name: name.to_owned(),
             started,
             ended: false,
+            waiting: false,
             in_model_call: false,
             delegated_by: call,
             replies: Vec::new(),
@@ -262,17 +268,28 @@ impl StreamContext {
     ) -> Option<usize> {
         let at = self.find_child(event, source)?;
         let owner = self.children.list[at].owner;
-        let asked = self.interrupt_ids_of(owner);
-        let end = match reason {
-            EndReason::Failed(failure) => failed(failure),
-            _ if !asked.is_empty() => OwnerEnd::Suspended(asked),
-            _ => OwnerEnd::Finished,
-        };
-        self.close_child(at, end);
+        match reason {
+            EndReason::Failed(failure) => self.close_child(at, failed(failure)),
+            _ if self.waits(owner) => self.park_child(at),
+            _ => self.close_child(at, OwnerEnd::Finished),
+        }
         Some(at)
     }
 
-    pub(super) fn close_child(&mut self, at: usize, end: OwnerEnd) {
+    fn park_child(&mut self, at: usize) {
+        self.children.list[at].waiting = true;
+        let owner = self.leave_child(at);
+        self.sequencer.close_items(owner);
+    }
+
+    fn close_child(&mut self, at: usize, end: OwnerEnd) {
+        self.children.list[at].waiting = false;
+        let owner = self.leave_child(at);
+        self.sequencer.end_owner(owner, end);
+    }
+
+    /// No further event is the invocation's.
+    fn leave_child(&mut self, at: usize) -> OwnerId {
         let child = &mut self.children.list[at];
         child.ended = true;
         let (owner, key) = (child.owner, child.key.clone());
@@ -280,17 +297,18 @@ impl StreamContext {
             active.retain(|other| *other != at);
         }
         self.flush_media(Some(owner));
-        self.sequencer.end_owner(owner, end);
+        owner
     }
 
     /// Ends the invocations that are still open when the run ends, the innermost first.
     pub(super) fn close_children(&mut self, how: RunClose<'_>) {
         for at in (0..self.children.list.len()).rev() {
             let child = &self.children.list[at];
-            if child.ended {
+            if child.ended && !child.waiting {
                 continue;
             }
-            let asked = self.interrupt_ids_of(child.owner);
+            let (owner, waiting) = (child.owner, child.waiting);
+            let asked = self.interrupt_ids_of(owner);
             let end = match how {
                 RunClose::Failed(code) => OwnerEnd::Failed {
                     message: "The run failed.".to_owned(),
@@ -300,18 +318,26 @@ impl StreamContext {
                     message: "The run was stopped.".to_owned(),
                     code: "CANCELLED".to_owned(),
                 },
-                RunClose::Interrupted if child.started || !asked.is_empty() => {
-                    OwnerEnd::Suspended(asked)
+                RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
+                RunClose::Interrupted if child.started && !waiting => OwnerEnd::Suspended(asked),
+                RunClose::Success if child.started && !self.waits(owner) && !waiting => {
+                    OwnerEnd::Failed {
+                        message: "The sub-agent did not finish.".to_owned(),
+                        code: "AGENT_ENDED_EARLY".to_owned(),
+                    }
                 }
-                RunClose::Success if child.started => OwnerEnd::Failed {
-                    message: "The sub-agent did not finish.".to_owned(),
-                    code: "AGENT_ENDED_EARLY".to_owned(),
-                },
                 RunClose::Interrupted | RunClose::Success => OwnerEnd::Finished,
             };
-            self.end_child_shown_as_custom(at, &end);
+            if !waiting {
+                self.end_child_shown_as_custom(at, &end);
+            }
             self.close_child(at, end);
         }
+    }
+
+    /// The id of an owner that is a child.
+    pub(super) fn child_id(&self, owner: OwnerId) -> Option<&SubagentRunId> {
+        self.children.list.iter().find(|child| child.owner == owner).map(|child| &child.id)
     }
 
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.

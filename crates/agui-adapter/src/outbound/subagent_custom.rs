@@ -3,7 +3,12 @@
 use agui_protocol::Body;
 use serde_json::{Value, json};
 
-use super::{context::StreamContext, interrupt, lifecycle, subagent::CustomCall};
+use super::{
+    context::{StreamContext, object},
+    interrupt, lifecycle,
+    subagent::CustomCall,
+    tool::ResultContent,
+};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
@@ -30,7 +35,7 @@ pub(super) fn convert_child_custom(event: &AgentEvent, context: &mut StreamConte
         }
         AgentEventKind::AgentEnd { reason, .. } => {
             if let Some(at) = context.find_child(event, source) {
-                flush_ends(at, context);
+                end_calls(at, context);
                 let error = match reason {
                     crate::model::event::EndReason::Failed(failure) => {
                         let failure = lifecycle::run_failure(failure);
@@ -57,6 +62,7 @@ fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::ToolCallDelta { call, delta } => {
             if let Some(known) = find_call(at, call, context) {
                 known.arguments.push_str(delta);
+                known.end_held |= known.ended && !delta.is_empty();
             }
         }
         AgentEventKind::ToolCallEnd { call, .. } => {
@@ -128,7 +134,7 @@ fn find_call<'a>(
 }
 
 fn start_call(at: usize, id: &str, name: &str, context: &mut StreamContext) {
-    if find_call(at, id, context).is_some() {
+    if find_call(at, id, context).is_some_and(|call| !call.answered && call.name == name) {
         return;
     }
     context.children.list[at].calls.push(CustomCall {
@@ -136,17 +142,28 @@ fn start_call(at: usize, id: &str, name: &str, context: &mut StreamContext) {
         name: name.to_owned(),
         arguments: String::new(),
         end_held: false,
+        ended: false,
+        answered: false,
     });
     let members = [("toolCallId", id.into()), ("toolName", name.into())];
     send(at, "tool_call", "TOOL_CALL_START", &members, context);
 }
 
-/// Sends the ends of calls whose arguments are complete.
+/// No call goes on behind the end of its child.
+fn end_calls(at: usize, context: &mut StreamContext) {
+    for call in &mut context.children.list[at].calls {
+        call.end_held |= !call.ended;
+    }
+    flush_ends(at, context);
+}
+
+/// Sends the ends of calls whose arguments are complete; once more if arguments came later.
 fn flush_ends(at: usize, context: &mut StreamContext) {
     let calls = &mut context.children.list[at].calls;
     let mut ended = Vec::new();
     for call in calls.iter_mut().filter(|call| call.end_held) {
         call.end_held = false;
+        call.ended = true;
         ended.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
     }
     for (id, name, arguments) in ended {
@@ -159,22 +176,34 @@ fn flush_ends(at: usize, context: &mut StreamContext) {
 fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &mut StreamContext) {
     let owner = context.children.list[at].owner;
     if state == ResultState::Running {
-        let text = context.results.suspended_text(owner, call);
-        context.asks.suspended(owner, reply, call, text);
+        let (name, text) = context.results.suspended(owner, call);
+        context.suspend(owner, reply, call, &name, text);
         return;
     }
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
-    let known = find_call(at, call, context).map(|call| call.name.clone());
+    let known = find_call(at, call, context).map(|call| {
+        call.answered = true;
+        call.name.clone()
+    });
     context.asks.answered(owner, call);
     context.forget_owed(call);
+    let name = known.unwrap_or(name);
+    send(at, "tool_result", "TOOL_RESULT_END", &result(call, &name, content, state), context);
+}
+
+fn result(
+    call: &str,
+    name: &str,
+    content: ResultContent,
+    state: ResultState,
+) -> [(&'static str, Value); 4] {
     let content = serde_json::to_value(content.into_content()).unwrap_or_default();
-    let members = [
+    [
         ("toolCallId", call.into()),
-        ("toolName", known.unwrap_or(name).into()),
+        ("toolName", name.into()),
         ("state", state.as_str().to_ascii_uppercase().into()),
         ("content", content),
-    ];
-    send(at, "tool_result", "TOOL_RESULT_END", &members, context);
+    ]
 }
 
 fn send_end(at: usize, error: Option<Value>, context: &mut StreamContext) {
@@ -191,10 +220,23 @@ fn send(
     context: &mut StreamContext,
 ) {
     let child = &context.children.list[at];
-    let mut value = serde_json::Map::new();
-    value.insert("source".to_owned(), child.source_text().into());
-    value.insert("type".to_owned(), agent_event.into());
-    value.insert("subagentRunId".to_owned(), child.id.as_str().into());
+    let (source, id) = (child.source_text().to_owned(), child.id.as_str().to_owned());
+    send_for(&source, Some(&id), event, agent_event, members, context);
+}
+
+fn send_for(
+    source: &str,
+    id: Option<&str>,
+    event: &str,
+    agent_event: &str,
+    members: &[(&str, Value)],
+    context: &mut StreamContext,
+) {
+    let mut value = object([
+        ("source", Some(source.into())),
+        ("type", Some(agent_event.into())),
+        ("subagentRunId", id.map(Value::from)),
+    ]);
     value.extend(members.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     let (name, value) = (format!("subagent.{event}"), Value::Object(value));
     let tag = |subagent_run_id| Body::Custom { name, value, subagent_run_id };
@@ -202,12 +244,28 @@ fn send(
 }
 
 impl StreamContext {
+    /// The answer to a child's call that the child did not send itself.
+    pub(super) fn send_owed_by_custom_child(
+        &mut self,
+        source: &str,
+        call: &str,
+        name: &str,
+        content: ResultContent,
+        state: ResultState,
+    ) {
+        let mut active = self.children.list.iter().rev().filter(|child| !child.ended);
+        let child = active.find(|child| child.source_text() == source);
+        let id = child.map(|child| child.id.as_str().to_owned());
+        let members = result(call, name, content, state);
+        send_for(source, id.as_deref(), "tool_result", "TOOL_RESULT_END", &members, self);
+    }
+
     /// A child shown as CUSTOM events that is still open at the end of the run ends there.
     pub(super) fn end_child_shown_as_custom(&mut self, at: usize, end: &OwnerEnd) {
         if self.subagents != SubagentEvents::Custom {
             return;
         }
-        flush_ends(at, self);
+        end_calls(at, self);
         let error = match end {
             OwnerEnd::Failed { message, code } => Some(json!({ "message": message, "code": code })),
             _ => None,

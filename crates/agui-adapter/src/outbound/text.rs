@@ -16,23 +16,32 @@ pub(super) struct SentTexts {
 
 struct SentText {
     owner: OwnerId,
+    reply: String,
     block: String,
     text: String,
 }
 
+impl SentText {
+    fn is(&self, owner: OwnerId, key: BlockKey<'_>) -> bool {
+        self.owner == owner && self.block == key.block && self.reply == key.reply
+    }
+}
+
 impl SentTexts {
-    fn sent(&mut self, owner: OwnerId, block: &str, delta: &str) {
-        let known = self.open.iter_mut().find(|sent| sent.owner == owner && sent.block == block);
-        match known {
+    fn sent(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
+        match self.open.iter_mut().find(|sent| sent.is(owner, key)) {
             Some(sent) => sent.text.push_str(delta),
-            None => {
-                self.open.push(SentText { owner, block: block.to_owned(), text: delta.to_owned() });
-            }
+            None => self.open.push(SentText {
+                owner,
+                reply: key.reply.to_owned(),
+                block: key.block.to_owned(),
+                text: delta.to_owned(),
+            }),
         }
     }
 
-    fn take(&mut self, owner: OwnerId, block: &str) -> String {
-        let known = self.open.iter().position(|sent| sent.owner == owner && sent.block == block);
+    fn take(&mut self, owner: OwnerId, key: BlockKey<'_>) -> String {
+        let known = self.open.iter().position(|sent| sent.is(owner, key));
         known.map(|at| self.open.swap_remove(at).text).unwrap_or_default()
     }
 
@@ -72,20 +81,22 @@ pub(super) fn convert_text(event: &AgentEvent, context: &mut StreamContext) {
     match &event.kind {
         AgentEventKind::TextBlockStart { reply, block } => {
             let owner = context.owner_of(event);
+            context.texts.take(owner, BlockKey { reply, block });
             context.sequencer.end_text(owner, BlockKey { reply, block });
         }
         AgentEventKind::TextBlockDelta { reply, block, delta } => {
             let owner = context.owner_of(event);
             context.send_text(owner, BlockKey { reply, block }, delta);
             if event.origin == Origin::Python {
-                context.texts.sent(owner, block, delta);
+                context.texts.sent(owner, BlockKey { reply, block }, delta);
             }
         }
         AgentEventKind::TextBlockEnd { reply, block, text } => {
             let owner = context.owner_of(event);
             let key = BlockKey { reply, block };
-            let sent = context.texts.take(owner, block);
-            if let Some(text) = text {
+            let sent = context.texts.take(owner, key);
+            // Nobody else corrects a text at its end, and nobody else's text is remembered.
+            if let Some(text) = text.as_ref().filter(|_| event.origin == Origin::Python) {
                 match text.strip_prefix(sent.as_str()) {
                     Some(rest) => context.send_text(owner, key, rest),
                     None => context.note(

@@ -71,11 +71,11 @@ impl Results {
         self.0.iter().any(|one| one.owner == owner && one.call == call)
     }
 
-    /// The text that a suspended result carries: why it waits.
-    pub(super) fn suspended_text(&mut self, owner: OwnerId, call: &str) -> Option<String> {
-        let (_, content) = self.take(owner, call)?;
+    /// The tool of a suspended result, and its text: why it waits.
+    pub(super) fn suspended(&mut self, owner: OwnerId, call: &str) -> (String, Option<String>) {
+        let (name, content) = self.take(owner, call).unwrap_or_default();
         let text = content.into_content().text_content();
-        (!text.is_empty()).then_some(text)
+        (name, (!text.is_empty()).then_some(text))
     }
 }
 
@@ -125,10 +125,6 @@ impl ResultContent {
             }
         }
         content
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     fn push_text(&mut self, delta: &str) {
@@ -272,22 +268,28 @@ fn end_result(
     context: &mut StreamContext,
 ) {
     if state == ResultState::Running {
-        let text = context.results.suspended_text(owner, call);
-        context.asks.suspended(owner, reply, call, text);
+        let (name, text) = context.results.suspended(owner, call);
+        context.suspend(owner, reply, call, &name, text);
         context.sequencer.flush_call_ends(owner);
         return;
     }
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
-    let answered = context
-        .sequencer
-        .call_of(owner, call)
-        .is_some_and(|index| context.sequencer.answered(index));
-    if answered && content.is_empty() {
+    if context.is_the_clients(owner, call, &name, state) {
+        context.note("a result for a call of a tool that the client runs was left out");
         return;
     }
     context.asks.answered(owner, call);
     context.forget_owed(call);
     send_result(owner, call, &name, content, state, context);
+}
+
+impl StreamContext {
+    /// Whether a result is one that only the client may give (TOOL-16). A refused call is answered
+    /// all the same, or the client would run it.
+    fn is_the_clients(&self, owner: OwnerId, call: &str, name: &str, state: ResultState) -> bool {
+        let tool = self.sequencer.tool_to_answer(owner, call, name);
+        state != ResultState::Denied && self.is_frontend_tool(tool)
+    }
 }
 
 /// Sends the answer to a call; a state other than success stands in the metadata.
@@ -303,7 +305,9 @@ pub(super) fn send_result(
     if state != ResultState::Success {
         metadata.insert(STATE_KEY.to_owned(), Value::from(state.as_str()));
     }
-    context.sequencer.call_result(owner, call, name, content.into_content(), metadata);
+    let content = content.into_content();
+    let first = context.sequencer.call_result(owner, call, name, content, metadata);
+    context.note_unless(first, "a second result for a call was left out");
 }
 
 /// Metadata key of a result that was not a success.

@@ -30,6 +30,7 @@ impl Usage {
     }
 
     fn add(&mut self, model: Option<&str>, usage: &ModelUsage) {
+        let usage = &whole(usage);
         let at = self.by_model.iter().position(|entry| entry.model.as_deref() == model);
         let at = at.unwrap_or_else(|| {
             let model = model.map(str::to_owned);
@@ -76,6 +77,19 @@ fn add(to: &mut Option<u64>, more: Option<u64>) {
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.saturating_add(b?).min(MAX_COUNT))
+}
+
+/// Parts are counted in their wholes: where a model reports more of them than of the whole, it
+/// counted them beside it (LIFE-19).
+fn whole(usage: &ModelUsage) -> ModelUsage {
+    let mut usage = usage.clone();
+    let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
+    for (whole, parts) in
+        [(&mut usage.input, cached), (&mut usage.output, usage.reasoning.unwrap_or(0))]
+    {
+        *whole = whole.map(|all| if parts > all { all.saturating_add(parts) } else { all });
+    }
+    usage
 }
 
 fn total(usage: &ModelUsage) -> Option<u64> {

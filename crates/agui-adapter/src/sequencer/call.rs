@@ -6,7 +6,7 @@ use agui_protocol::{
     event::{EncryptedSubtype, ToolRole},
 };
 
-use super::{Earlier, OwnerId, Phase, Sequencer};
+use super::{Earlier, KnownCall, Owner, OwnerId, Phase, Sequencer};
 use crate::model::event::Object;
 
 /// A call that this run started, in start order.
@@ -38,6 +38,9 @@ pub(super) struct Call {
     visible: bool,
 }
 
+/// An answered call as the client knows it, and whose it is.
+type Answered = (ToolCallId, Option<SubagentRunId>);
+
 /// What a `TOOL_CALL_START` meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
@@ -57,12 +60,9 @@ impl Sequencer {
         self.close_reasoning(owner);
         self.close_texts(owner);
         let index = CallIndex(self.calls.len());
-        let resumed = self.resumed.get(id).cloned();
+        let resumed = self.resumed_call(owner, id).map(|at| self.resumed[at].wire.clone());
         let visible = resumed.is_none();
-        let wire = match resumed {
-            Some(earlier) => earlier.wire,
-            None => self.fresh_call_id(id),
-        };
+        let wire = resumed.unwrap_or_else(|| self.fresh_call_id(id));
         let parent = visible.then(|| self.carrier(owner));
         self.calls.push(Call {
             owner,
@@ -79,29 +79,44 @@ impl Sequencer {
         });
         let state = &mut self.owners[owner.0];
         state.open_calls.push(index);
-        state.calls.insert(id.to_owned(), index);
-        self.used.insert(wire);
+        state.calls.entry(id.to_owned()).or_default().push(index);
+        let known = KnownCall { tag: state.tag.clone(), tool: name.to_owned() };
+        self.used.insert(wire, known);
         self.push_start(index);
         Started::New(index)
     }
 
-    /// The call that a repeated start names: the latest under this id that has no result and
-    /// belongs to the same model call. A blank id names nothing once its call was ended.
+    /// The call that a repeated start names: the latest under this id, of the same tool, that has
+    /// no result and belongs to the same model call. A blank id names nothing once its call was
+    /// ended.
     fn same_call(&self, owner: OwnerId, id: &str, name: &str) -> Option<CallIndex> {
-        let state = &self.owners[owner.0];
-        let index = *state.calls.get(id)?;
+        let index = self.own_call(owner, id)?;
         let call = &self.calls[index.0];
-        let same = if id.trim().is_empty() {
-            call.phase == CallPhase::Open && call.name == name
+        let goes_on = if id.trim().is_empty() {
+            call.phase == CallPhase::Open
         } else {
-            call.results == 0 && call.epoch == state.epoch
+            call.results == 0 && call.epoch == self.owners[owner.0].epoch
         };
-        same.then_some(index)
+        (goes_on && call.name == name).then_some(index)
+    }
+
+    /// The owner's latest call under this id.
+    fn own_call(&self, owner: OwnerId, id: &str) -> Option<CallIndex> {
+        self.owners[owner.0].calls.get(id)?.last().copied()
+    }
+
+    /// Where the call of an earlier run stands that this owner names. The root's events may speak
+    /// for its children's calls too.
+    fn resumed_call(&self, owner: OwnerId, id: &str) -> Option<usize> {
+        let tag = &self.owners[owner.0].tag;
+        let own = self.resumed.iter().position(|call| call.id == id && call.tag == *tag);
+        let any = || self.resumed.iter().position(|call| call.id == id);
+        own.or_else(|| (owner == OwnerId::ROOT).then(any).flatten())
     }
 
     /// The agent's id if the client can have it, else a minted one.
     fn fresh_call_id(&mut self, id: &str) -> ToolCallId {
-        if !id.trim().is_empty() && !self.used.contains(id) {
+        if !id.trim().is_empty() && !self.used.contains_key(id) {
             return ToolCallId::from(id);
         }
         ToolCallId::from(self.ids.next_id())
@@ -133,7 +148,7 @@ impl Sequencer {
     /// More argument text; `false` = the call was never started. Text for a call that was closed
     /// meanwhile opens it again: the client appends.
     pub(crate) fn call_args(&mut self, owner: OwnerId, id: &str, delta: &str) -> bool {
-        let Some(&index) = self.owners[owner.0].calls.get(id) else { return false };
+        let Some(index) = self.own_call(owner, id) else { return false };
         if delta.is_empty() || self.phase == Phase::Ended {
             return true;
         }
@@ -164,7 +179,7 @@ impl Sequencer {
     /// The agent ended a call. TOOL_CALL_END waits for the owner's next event that is not about
     /// arguments, since the agent may start the same call again.
     pub(crate) fn end_call(&mut self, owner: OwnerId, id: &str, encrypted: Option<&str>) {
-        let Some(&index) = self.owners[owner.0].calls.get(id) else { return };
+        let Some(index) = self.own_call(owner, id) else { return };
         let call = &mut self.calls[index.0];
         if let Some(value) = encrypted {
             call.encrypted = Some(value.to_owned());
@@ -232,7 +247,8 @@ impl Sequencer {
     }
 
     /// Answers a call: of this run (closed first), of an earlier one (the result alone, TOOL-14),
-    /// or one nobody started (its start and end first).
+    /// or one nobody started (its start and end first). `false` = the call has its answer, and a
+    /// client takes no second one (TOOL-15).
     pub(crate) fn call_result(
         &mut self,
         owner: OwnerId,
@@ -240,13 +256,15 @@ impl Sequencer {
         name: &str,
         content: Content,
         metadata: Object,
-    ) {
+    ) -> bool {
         if self.phase == Phase::Ended {
-            return;
+            return true;
         }
         self.start_run();
         self.flush_call_ends(owner);
-        let (tool_call_id, subagent_run_id) = self.answered_call(owner, id, name);
+        let Some((tool_call_id, subagent_run_id)) = self.answer(owner, id, name) else {
+            return false;
+        };
         self.new_turn(owner);
         let message_id = self.next_message_id();
         let mut event = Event::new(Body::ToolCallResult {
@@ -260,37 +278,88 @@ impl Sequencer {
             event.metadata = Some(metadata);
         }
         self.out.push(event);
+        true
     }
 
-    fn answered_call(
-        &mut self,
-        owner: OwnerId,
-        id: &str,
-        name: &str,
-    ) -> (ToolCallId, Option<SubagentRunId>) {
-        if let Some(index) = self.call_of(owner, id) {
-            self.close_call(index);
-            let call = &mut self.calls[index.0];
-            call.results += 1;
-            return (call.wire.clone(), self.owners[call.owner.0].tag.clone());
+    /// Marks the call that a result names as answered; `None` = it was before.
+    fn answer(&mut self, owner: OwnerId, id: &str, name: &str) -> Option<Answered> {
+        if let Some(index) = self.call_to_answer(owner, id, name) {
+            return self.answer_own(index);
         }
-        if let Some(Earlier { wire, tag }) = self.resumed.get(id).cloned() {
-            return (wire, tag);
+        if let Some(at) = self.resumed_call(owner, id) {
+            let Earlier { wire, tag, .. } = self.resumed.remove(at);
+            self.settled.insert(wire.clone());
+            return Some((wire, tag));
         }
-        if let Some(known) = self.used.get(id) {
-            return (known.clone(), self.tag(owner));
+        let tag = self.tag(owner);
+        if let Some((wire, _)) = self.used.get_key_value(id).filter(|(_, call)| call.tag == tag) {
+            let wire = wire.clone();
+            return self.settled.insert(wire.clone()).then_some((wire, tag));
         }
         let name = if name.is_empty() { UNKNOWN_TOOL } else { name };
         let (Started::New(index) | Started::Again(index)) = self.start_call(owner, id, name);
-        self.close_call(index);
-        self.calls[index.0].results += 1;
-        (self.calls[index.0].wire.clone(), self.tag(owner))
+        self.answer_own(index)
     }
 
-    /// The call under the agent's own id: the owner's, else anybody's.
+    fn answer_own(&mut self, index: CallIndex) -> Option<Answered> {
+        if self.calls[index.0].results > 0 {
+            return None;
+        }
+        self.close_call(index);
+        let call = &mut self.calls[index.0];
+        call.results += 1;
+        let (owner, id, wire) = (call.owner, call.id.clone(), call.wire.clone());
+        self.forget_answered(owner, &id);
+        self.resumed.retain(|earlier| earlier.wire != wire);
+        self.settled.insert(wire.clone());
+        Some((wire, self.tag(owner)))
+    }
+
+    /// Of the calls under one id only the latest is kept once it is answered.
+    fn forget_answered(&mut self, owner: OwnerId, id: &str) {
+        let Some(calls) = self.owners[owner.0].calls.get_mut(id) else { return };
+        let latest = calls.last().copied();
+        calls.retain(|call| self.calls[call.0].results == 0 || Some(*call) == latest);
+    }
+
+    /// The call that a result names: the owner's, else, for the root, anybody's.
+    fn call_to_answer(&self, owner: OwnerId, id: &str, name: &str) -> Option<CallIndex> {
+        let among = |owner: &Owner| Some(self.to_answer(owner.calls.get(id)?, name));
+        let own = among(&self.owners[owner.0]);
+        own.or_else(|| self.others(owner).find_map(among)).flatten()
+    }
+
+    /// Of several calls under one id: of the latest model call the first without an answer, if
+    /// possible one of the tool that the result names.
+    fn to_answer(&self, calls: &[CallIndex], name: &str) -> Option<CallIndex> {
+        let call = |index: &&CallIndex| &self.calls[index.0];
+        let open = || calls.iter().filter(|index| call(index).results == 0);
+        let Some(epoch) = open().map(|index| call(&index).epoch).max() else {
+            return calls.last().copied();
+        };
+        let mut latest = open().filter(|index| call(index).epoch == epoch);
+        let named = latest.clone().find(|index| call(index).name == name);
+        named.or_else(|| latest.next()).copied()
+    }
+
+    /// The owners whose calls this owner's events may speak of.
+    fn others(&self, owner: OwnerId) -> impl Iterator<Item = &Owner> {
+        self.owners.iter().filter(move |_| owner == OwnerId::ROOT)
+    }
+
+    /// The latest call under the agent's own id: the owner's, else, for the root, anybody's.
     pub(crate) fn call_of(&self, owner: OwnerId, id: &str) -> Option<CallIndex> {
-        let own = self.owners[owner.0].calls.get(id);
-        own.or_else(|| self.owners.iter().find_map(|other| other.calls.get(id))).copied()
+        let others = || self.others(owner).find_map(|other| other.calls.get(id)?.last()).copied();
+        self.own_call(owner, id).or_else(others)
+    }
+
+    /// The tool of the call that a result names; `name` itself if nobody made the call.
+    pub(crate) fn tool_to_answer<'a>(&'a self, owner: OwnerId, id: &str, name: &'a str) -> &'a str {
+        if let Some(index) = self.call_to_answer(owner, id, name) {
+            return self.call_name(index);
+        }
+        let earlier = self.used.get(self.wire_id(owner, id).as_str());
+        earlier.map_or(name, |call| call.tool.as_str())
     }
 
     /// The calls of an owner that this run started and nobody has answered, in start order.
@@ -306,11 +375,6 @@ impl Sequencer {
     pub(crate) fn unanswered(&self) -> Vec<ToolCallId> {
         let open = self.calls.iter().filter(|call| call.results == 0 && call.visible);
         open.map(|call| call.wire.clone()).collect()
-    }
-
-    /// Whether the call has an answer.
-    pub(crate) fn answered(&self, index: CallIndex) -> bool {
-        self.calls[index.0].results > 0
     }
 
     /// The call's argument text so far.
@@ -338,19 +402,20 @@ impl Sequencer {
         if let Some(index) = self.call_of(owner, id) {
             return self.calls[index.0].wire.clone();
         }
-        self.resumed.get(id).map_or_else(|| ToolCallId::from(id), |earlier| earlier.wire.clone())
+        let resumed = self.resumed_call(owner, id).map(|at| self.resumed[at].wire.clone());
+        resumed.unwrap_or_else(|| ToolCallId::from(id))
     }
 
     /// Makes sure that the client has a call that is about to be asked about: one nobody started
     /// gets its start, arguments and end.
     pub(crate) fn ensure_call(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) {
         let known = self.call_of(owner, id).is_some()
-            || self.resumed.contains_key(id)
-            || self.used.contains(id);
+            || self.resumed_call(owner, id).is_some()
+            || self.used.get(id).is_some_and(|call| call.tag == self.owners[owner.0].tag);
         if known || self.phase == Phase::Ended {
             return;
         }
-        self.start_call(owner, id, name);
+        self.start_call(owner, id, if name.is_empty() { UNKNOWN_TOOL } else { name });
         self.call_args(owner, id, arguments);
         self.end_call(owner, id, None);
     }

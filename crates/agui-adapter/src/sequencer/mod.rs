@@ -7,24 +7,23 @@
 //! `emit-tool-call-args`.
 
 mod call;
+mod ending;
 mod owner;
 
 use std::collections::{HashMap, HashSet};
 
 use agui_protocol::{
-    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, RunOutcome,
-    SubagentOutcome, SubagentRunId, ThreadId, TokenUsage, ToolCallId, event::EncryptedSubtype,
-    event::ReasoningRole, event::TextRole,
+    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentOutcome,
+    SubagentRunId, ThreadId, ToolCallId, event::EncryptedSubtype, event::ReasoningRole,
+    event::TextRole,
 };
 
 pub(crate) use call::CallIndex;
+pub(crate) use ending::Failed;
 pub(crate) use owner::OwnerId;
 use owner::{OpenBlock, Owner};
 
-use crate::{
-    model::event::Object,
-    outbound::{IdSource, RunFailure},
-};
+use crate::{model::event::Object, outbound::IdSource};
 
 /// Where a run is between its boundary events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +43,17 @@ pub(crate) struct Opening {
 /// A call of an earlier run that this run may answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Earlier {
+    /// The agent's own id.
+    pub(crate) id: String,
     pub(crate) wire: ToolCallId,
     pub(crate) tag: Option<SubagentRunId>,
+    pub(crate) tool: String,
+}
+
+/// What is known of a call of the thread.
+struct KnownCall {
+    tag: Option<SubagentRunId>,
+    tool: String,
 }
 
 /// See the module documentation.
@@ -58,10 +66,12 @@ pub(crate) struct Sequencer {
     opening: Option<Opening>,
     owners: Vec<Owner>,
     calls: Vec<call::Call>,
-    /// Call ids that the thread knew before this run, as the client knows them.
-    used: HashSet<ToolCallId>,
-    /// Calls that this run's resume answers, by the agent's own id.
-    resumed: HashMap<String, Earlier>,
+    /// Calls that the thread knows, under the client's ids.
+    used: HashMap<ToolCallId, KnownCall>,
+    /// Those of them that have their answer.
+    settled: HashSet<ToolCallId>,
+    /// Calls that this run's resume answers and that have no answer yet.
+    resumed: Vec<Earlier>,
     emit_args: bool,
 }
 
@@ -76,10 +86,17 @@ impl Sequencer {
     pub(crate) fn new(
         input: &RunAgentInput,
         opening: Opening,
-        resumed: HashMap<String, Earlier>,
+        resumed: Vec<Earlier>,
         emit_args: bool,
         ids: Box<dyn IdSource>,
     ) -> Self {
+        let mut known = KnownCalls::of(&input.messages);
+        for call in &resumed {
+            // A tool message beside the resume does not count: the answer is still to come.
+            known.answered.remove(&call.wire);
+            let tool = call.tool.clone();
+            known.made.insert(call.wire.clone(), KnownCall { tag: call.tag.clone(), tool });
+        }
         Self {
             out: Vec::new(),
             ids,
@@ -89,7 +106,8 @@ impl Sequencer {
             opening: Some(opening),
             owners: vec![Owner::root()],
             calls: Vec::new(),
-            used: known_calls(&input.messages),
+            used: known.made,
+            settled: known.answered,
             resumed,
             emit_args,
         }
@@ -407,70 +425,6 @@ impl Sequencer {
             self.out.push(Event::new(Body::StepFinished { step_name, subagent_run_id }));
         }
     }
-
-    /// Ends the run with `RUN_FINISHED`; whatever is still open must have been closed by
-    /// [`Sequencer::end_owner`] and is closed here at the latest (LIFE-6).
-    pub(crate) fn finish_run(
-        &mut self,
-        outcome: Option<RunOutcome>,
-        usage: Vec<TokenUsage>,
-        metadata: Object,
-    ) {
-        self.before_end();
-        self.phase = Phase::Ended;
-        self.push_finished(outcome, usage, metadata);
-    }
-
-    /// Ends the run with `RUN_ERROR` (LIFE-3). `finish_after` appends the RUN_FINISHED that old
-    /// clients expect.
-    pub(crate) fn fail_run(&mut self, failure: Failed, usage: Vec<TokenUsage>, finish_after: bool) {
-        self.before_end();
-        self.phase = Phase::Ended;
-        let code = Some(failure.code);
-        let mut event = Event::new(Body::RunError { message: failure.message, code, usage })
-            .with_timestamp(failure.timestamp);
-        if !failure.metadata.is_empty() {
-            event.metadata = Some(failure.metadata);
-        }
-        self.out.push(event);
-        if finish_after {
-            self.push_finished(None, Vec::new(), Object::new());
-        }
-    }
-
-    /// RUN_ERROR in place of a terminal event that never left.
-    pub(crate) fn error_again(&self, failure: RunFailure, timestamp: i64) -> Event {
-        let RunFailure { code, message, .. } = failure;
-        Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
-            .with_timestamp(timestamp)
-    }
-
-    fn push_finished(
-        &mut self,
-        outcome: Option<RunOutcome>,
-        usage: Vec<TokenUsage>,
-        metadata: Object,
-    ) {
-        let mut event = Event::new(Body::RunFinished {
-            thread_id: self.thread_id.clone(),
-            run_id: self.run_id.clone(),
-            result: None,
-            outcome,
-            usage,
-        });
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
-    }
-
-    fn before_end(&mut self) {
-        self.start_run();
-        for index in (1..self.owners.len()).rev() {
-            self.end_owner(OwnerId(index), OwnerEnd::Finished);
-        }
-        self.close_items(OwnerId::ROOT);
-    }
 }
 
 /// What `SUBAGENT_STARTED` says beside the id.
@@ -487,26 +441,33 @@ pub(crate) enum OwnerEnd {
     Failed { message: String, code: String },
 }
 
-/// What `RUN_ERROR` says.
-pub(crate) struct Failed {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) metadata: Object,
-    pub(crate) timestamp: i64,
+/// The calls in the input's messages.
+#[derive(Default)]
+struct KnownCalls {
+    made: HashMap<ToolCallId, KnownCall>,
+    answered: HashSet<ToolCallId>,
 }
 
-fn known_calls(messages: &[Message]) -> HashSet<ToolCallId> {
-    let mut known = HashSet::new();
-    for message in messages {
-        match message {
-            Message::Assistant { tool_calls, .. } => {
-                known.extend(tool_calls.iter().map(|call| call.id.clone()));
+impl KnownCalls {
+    fn of(messages: &[Message]) -> Self {
+        let mut known = Self::default();
+        for message in messages {
+            let tag = message.base().subagent_run_id.clone();
+            match message {
+                Message::Assistant { tool_calls, .. } => {
+                    known.made.extend(tool_calls.iter().map(|call| {
+                        let tool = call.function.name.clone();
+                        (call.id.clone(), KnownCall { tag: tag.clone(), tool })
+                    }));
+                }
+                Message::Tool { tool_call_id, .. } => {
+                    let unnamed = || KnownCall { tag, tool: String::new() };
+                    known.made.entry(tool_call_id.clone()).or_insert_with(unnamed);
+                    known.answered.insert(tool_call_id.clone());
+                }
+                _ => {}
             }
-            Message::Tool { tool_call_id, .. } => {
-                known.insert(tool_call_id.clone());
-            }
-            _ => {}
         }
+        known
     }
-    known
 }

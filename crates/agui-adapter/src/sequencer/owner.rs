@@ -30,8 +30,8 @@ pub(super) struct Owner {
     pub(super) open_calls: Vec<CallIndex>,
     /// How many of `open_calls` the agent has ended.
     pub(super) held_ends: usize,
-    /// The latest call under each of the agent's own ids.
-    pub(super) calls: HashMap<String, CallIndex>,
+    /// The calls under each of the agent's own ids: those without an answer, and the latest.
+    pub(super) calls: HashMap<String, Vec<CallIndex>>,
     /// Counts model calls.
     pub(super) epoch: u32,
 }

@@ -1,0 +1,225 @@
+//! What is open at the end of a run -> its interrupts.
+
+use std::collections::HashSet;
+
+use agui_protocol::{Interrupt, InterruptId};
+use serde_json::{Value, json};
+
+use super::{
+    context::{StreamContext, object},
+    interrupt::{Ask, Question},
+};
+use crate::{
+    model::event::Object,
+    options::FrontendToolOutcome,
+    resume::{InterruptKind, OpenInterrupt, StoredCall},
+    sequencer::OwnerId,
+};
+
+impl StreamContext {
+    /// Whether the run ends with the questions that are open: calls that the client runs itself
+    /// come first, since a client cannot answer both at once.
+    pub(super) fn raises_interrupts(&self) -> bool {
+        let frontend = self.asks.open.iter().any(|ask| self.is_pending_at_client(ask));
+        self.asks.any_open() && !frontend
+    }
+
+    /// The interrupts of everything that waits, in the order in which it was asked, without the
+    /// calls that simply stay pending at the client.
+    pub(super) fn collect_interrupts(&self) -> Vec<OpenInterrupt> {
+        let asks = self.asks.open.iter().filter(|ask| !self.is_pending_at_client(ask));
+        let questions = &self.asks.questions;
+        let mut raised: Vec<_> = asks.map(|ask| self.call_interrupt(ask)).collect();
+        raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
+        make_unique(&mut raised);
+        raised
+    }
+
+    /// The ids of the interrupts that one owner raised.
+    pub(super) fn interrupt_ids_of(&self, owner: OwnerId) -> Vec<InterruptId> {
+        let asks = self.asks.open.iter().filter(|ask| ask.owner == owner);
+        let asks = asks.filter(|ask| !self.is_pending_at_client(ask));
+        let questions = self.asks.questions.iter().filter(|question| question.owner == owner);
+        asks.map(|ask| self.call_interrupt_id(ask))
+            .chain(questions.map(|question| self.question_interrupt_id(question)))
+            .collect()
+    }
+
+    /// Whether anything that an owner asked, or its call of the client's tool, is open.
+    pub(super) fn waits(&self, owner: OwnerId) -> bool {
+        self.asks.open.iter().any(|ask| ask.owner == owner)
+            || self.asks.questions.iter().any(|question| question.owner == owner)
+    }
+
+    fn is_frontend_ask(&self, ask: &Ask) -> bool {
+        ask.external && self.is_frontend_tool(self.ask_name(ask))
+    }
+
+    fn is_pending_at_client(&self, ask: &Ask) -> bool {
+        self.options.frontend_tool_outcome == FrontendToolOutcome::Pending
+            && self.is_frontend_ask(ask)
+    }
+
+    fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
+        if !ask.call.name.is_empty() {
+            return &ask.call.name;
+        }
+        let index = self.sequencer.call_of(ask.owner, &ask.call.id);
+        index.map_or("", |index| self.sequencer.call_name(index))
+    }
+
+    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
+    fn call_interrupt_id(&self, ask: &Ask) -> InterruptId {
+        let call = &ask.wire;
+        if ask.reply.is_empty() {
+            return InterruptId::from(call.as_str());
+        }
+        InterruptId::from(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
+    }
+
+    fn question_interrupt_id(&self, question: &Question) -> InterruptId {
+        let (run, id) = (escape(self.sequencer.run_id().as_str()), escape(&question.id));
+        InterruptId::from(match self.child_id(question.owner) {
+            Some(child) => format!("{run}:{}:{id}", escape(child.as_str())),
+            None => format!("{run}:{id}"),
+        })
+    }
+
+    fn stored_call(&self, ask: &Ask) -> StoredCall {
+        let wire_id = ask.wire.as_str().to_owned();
+        let streamed = || {
+            let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
+            Some(self.sequencer.arguments(index).to_owned())
+        };
+        let arguments = match ask.call.arguments.as_str() {
+            "" => streamed().unwrap_or_default(),
+            text => text.to_owned(),
+        };
+        let input = ask.call.input.clone().or_else(|| serde_json::from_str(&arguments).ok());
+        StoredCall {
+            id: ask.call.id.clone(),
+            wire_id,
+            name: self.ask_name(ask).to_owned(),
+            arguments,
+            input,
+        }
+    }
+
+    fn call_interrupt(&self, ask: &Ask) -> OpenInterrupt {
+        let call = self.stored_call(ask);
+        let kind = match (ask.external, self.is_frontend_ask(ask)) {
+            (false, _) => InterruptKind::PermissionConfirm,
+            (true, true) => InterruptKind::FrontendTool,
+            (true, false) => InterruptKind::ExternalExecution,
+        };
+        let message = match (&ask.text, ask.external) {
+            (Some(text), _) => text.clone(),
+            (None, true) => format!("Run {} and answer with its result", call.name),
+            (None, false) => format!("Approve running {}?", call.name),
+        };
+        let interrupt = Interrupt {
+            subagent_run_id: self.sequencer.tag(ask.owner),
+            id: self.call_interrupt_id(ask),
+            reason: "tool_call".to_owned(),
+            message: Some(message),
+            tool_call_id: Some(ask.wire.clone()),
+            response_schema: (!ask.external).then(approval_schema),
+            expires_at: None,
+            metadata: Some(call_metadata(ask, &call, kind)),
+        };
+        OpenInterrupt {
+            interrupt,
+            kind,
+            reply: ask.reply.clone(),
+            source: ask.source.clone(),
+            call: Some(call),
+            question: None,
+        }
+    }
+
+    fn question_interrupt(&self, question: &Question) -> OpenInterrupt {
+        let interrupt = Interrupt {
+            subagent_run_id: self.sequencer.tag(question.owner),
+            id: self.question_interrupt_id(question),
+            reason: "input_required".to_owned(),
+            message: Some(question.message.clone()),
+            tool_call_id: None,
+            response_schema: question.schema.clone(),
+            expires_at: None,
+            metadata: Some(object([(
+                "agentscope.interruptKind",
+                Some(Value::from(kind_name(InterruptKind::InputRequired))),
+            )])),
+        };
+        OpenInterrupt {
+            interrupt,
+            kind: InterruptKind::InputRequired,
+            reply: String::new(),
+            source: question.source.clone(),
+            call: None,
+            question: Some(question.id.clone()),
+        }
+    }
+}
+
+fn kind_name(kind: InterruptKind) -> &'static str {
+    match kind {
+        InterruptKind::PermissionConfirm => "permission_confirm",
+        InterruptKind::ExternalExecution => "external_execution",
+        InterruptKind::FrontendTool => "frontend_tool",
+        InterruptKind::InputRequired => "input_required",
+    }
+}
+
+fn call_metadata(ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
+    let input = call.input.clone().filter(|input| !input.is_empty());
+    let rules = &ask.call.suggested_rules;
+    object([
+        ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
+        ("toolName", Some(Value::from(call.name.as_str()))),
+        ("toolInput", input.map(Value::Object)),
+        ("toolContent", Some(Value::from(call.arguments.as_str()))),
+        ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
+        ("agentscope.source", ask.source.as_deref().map(Value::from)),
+        ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
+    ])
+}
+
+/// What an approval looks like: the boolean decides, edited arguments replace all of them.
+fn approval_schema() -> Object {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "approved": { "type": "boolean" },
+            "editedArgs": {
+                "type": "object",
+                "description": "Replaces all arguments of the call; nothing is merged.",
+            },
+            "reason": { "type": "string", "description": "Why the call was denied." },
+        },
+        "required": ["approved"],
+    });
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Object::new(),
+    }
+}
+
+/// Keeps `<a>:<b>` unambiguous.
+fn escape(part: &str) -> String {
+    part.replace('%', "%25").replace(':', "%3A")
+}
+
+/// Calls of two children that are shown as CUSTOM events may have one id: clients answer by the
+/// interrupt's id, so the second gets another (INT-2).
+fn make_unique(raised: &mut [OpenInterrupt]) {
+    let mut taken = HashSet::new();
+    for open in raised {
+        let id = open.interrupt.id.clone();
+        let mut count = 1;
+        while !taken.insert(open.interrupt.id.clone()) {
+            count += 1;
+            open.interrupt.id = InterruptId::from(format!("{id}:{count}"));
+        }
+    }
+}
