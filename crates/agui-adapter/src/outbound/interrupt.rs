@@ -199,7 +199,7 @@ fn executed(
             content: ResultContent::of_blocks(&result.output),
             state: result.state,
         };
-        context.forget_owed(&result.call_id);
+        context.forget_owed(owner, &result.call_id);
         context.owe(owed);
     }
 }
@@ -250,14 +250,19 @@ impl StreamContext {
     }
 
     fn owe(&mut self, owed: Owed) {
-        if !self.asks.owed.iter().any(|other| other.call == owed.call) {
+        let same = |other: &Owed| other.call == owed.call && other.source == owed.source;
+        if !self.asks.owed.iter().any(same) {
             self.asks.owed.push(owed);
         }
     }
 
     /// The agent answered the call itself.
-    pub(super) fn forget_owed(&mut self, call: &str) {
-        self.asks.owed.retain(|owed| owed.call != call);
+    pub(super) fn forget_owed(&mut self, owner: OwnerId, call: &str) {
+        let source = self.source_of(owner).map(str::to_owned);
+        self.asks.owed.retain(|owed| {
+            let theirs = owner == OwnerId::ROOT || owed.source == source;
+            owed.call != call || !theirs
+        });
     }
 
     /// Sends the answers that the agent did not send: before anything that comes after them.

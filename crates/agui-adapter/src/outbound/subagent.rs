@@ -337,7 +337,16 @@ impl StreamContext {
 
     /// The id of an owner that is a child.
     pub(super) fn child_id(&self, owner: OwnerId) -> Option<&SubagentRunId> {
-        self.children.list.iter().find(|child| child.owner == owner).map(|child| &child.id)
+        self.child(owner).map(|child| &child.id)
+    }
+
+    /// The `source` path of an owner that is a child.
+    pub(super) fn source_of(&self, owner: OwnerId) -> Option<&str> {
+        self.child(owner).map(Invocation::source_text)
+    }
+
+    fn child(&self, owner: OwnerId) -> Option<&Invocation> {
+        self.children.list.iter().find(|child| child.owner == owner)
     }
 
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.

@@ -186,7 +186,7 @@ fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &
         call.name.clone()
     });
     context.asks.answered(owner, call);
-    context.forget_owed(call);
+    context.forget_owed(owner, call);
     let name = known.unwrap_or(name);
     send(at, "tool_result", "TOOL_RESULT_END", &result(call, &name, content, state), context);
 }

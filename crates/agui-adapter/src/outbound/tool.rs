@@ -279,7 +279,7 @@ fn end_result(
         return;
     }
     context.asks.answered(owner, call);
-    context.forget_owed(call);
+    context.forget_owed(owner, call);
     send_result(owner, call, &name, content, state, context);
 }
 

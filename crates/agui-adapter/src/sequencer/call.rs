@@ -283,7 +283,7 @@ impl Sequencer {
 
     /// Marks the call that a result names as answered; `None` = it was before.
     fn answer(&mut self, owner: OwnerId, id: &str, name: &str) -> Option<Answered> {
-        if let Some(index) = self.call_to_answer(owner, id, name) {
+        if let Some(index) = self.to_answer(&self.owners[owner.0], id, name) {
             return self.answer_own(index);
         }
         if let Some(at) = self.resumed_call(owner, id) {
@@ -295,6 +295,9 @@ impl Sequencer {
         if let Some((wire, _)) = self.used.get_key_value(id).filter(|(_, call)| call.tag == tag) {
             let wire = wire.clone();
             return self.settled.insert(wire.clone()).then_some((wire, tag));
+        }
+        if let Some(index) = self.others_to_answer(owner, id, name) {
+            return self.answer_own(index);
         }
         let name = if name.is_empty() { UNKNOWN_TOOL } else { name };
         let (Started::New(index) | Started::Again(index)) = self.start_call(owner, id, name);
@@ -322,16 +325,10 @@ impl Sequencer {
         calls.retain(|call| self.calls[call.0].results == 0 || Some(*call) == latest);
     }
 
-    /// The call that a result names: the owner's, else, for the root, anybody's.
-    fn call_to_answer(&self, owner: OwnerId, id: &str, name: &str) -> Option<CallIndex> {
-        let among = |owner: &Owner| Some(self.to_answer(owner.calls.get(id)?, name));
-        let own = among(&self.owners[owner.0]);
-        own.or_else(|| self.others(owner).find_map(among)).flatten()
-    }
-
-    /// Of several calls under one id: of the latest model call the first without an answer, if
-    /// possible one of the tool that the result names.
-    fn to_answer(&self, calls: &[CallIndex], name: &str) -> Option<CallIndex> {
+    /// The call of an owner that a result names. Of several under one id: of the latest model call
+    /// the first without an answer, if possible one of the tool that the result names.
+    fn to_answer(&self, owner: &Owner, id: &str, name: &str) -> Option<CallIndex> {
+        let calls = owner.calls.get(id)?;
         let call = |index: &&CallIndex| &self.calls[index.0];
         let open = || calls.iter().filter(|index| call(index).results == 0);
         let Some(epoch) = open().map(|index| call(&index).epoch).max() else {
@@ -340,6 +337,10 @@ impl Sequencer {
         let mut latest = open().filter(|index| call(index).epoch == epoch);
         let named = latest.clone().find(|index| call(index).name == name);
         named.or_else(|| latest.next()).copied()
+    }
+
+    fn others_to_answer(&self, owner: OwnerId, id: &str, name: &str) -> Option<CallIndex> {
+        self.others(owner).find_map(|other| self.to_answer(other, id, name))
     }
 
     /// The owners whose calls this owner's events may speak of.
@@ -355,11 +356,11 @@ impl Sequencer {
 
     /// The tool of the call that a result names; `name` itself if nobody made the call.
     pub(crate) fn tool_to_answer<'a>(&'a self, owner: OwnerId, id: &str, name: &'a str) -> &'a str {
-        if let Some(index) = self.call_to_answer(owner, id, name) {
+        if let Some(index) = self.to_answer(&self.owners[owner.0], id, name) {
             return self.call_name(index);
         }
-        let earlier = self.used.get(self.wire_id(owner, id).as_str());
-        earlier.map_or(name, |call| call.tool.as_str())
+        let known = self.used.get(self.wire_id(owner, id).as_str());
+        known.map_or(name, |call| call.tool.as_str())
     }
 
     /// The calls of an owner that this run started and nobody has answered, in start order.
@@ -399,11 +400,14 @@ impl Sequencer {
 
     /// The id that the client knows a call by; `id` itself if the call is not known here.
     pub(crate) fn wire_id(&self, owner: OwnerId, id: &str) -> ToolCallId {
-        if let Some(index) = self.call_of(owner, id) {
+        if let Some(index) = self.own_call(owner, id) {
             return self.calls[index.0].wire.clone();
         }
-        let resumed = self.resumed_call(owner, id).map(|at| self.resumed[at].wire.clone());
-        resumed.unwrap_or_else(|| ToolCallId::from(id))
+        if let Some(at) = self.resumed_call(owner, id) {
+            return self.resumed[at].wire.clone();
+        }
+        let other = self.call_of(owner, id);
+        other.map_or_else(|| ToolCallId::from(id), |index| self.calls[index.0].wire.clone())
     }
 
     /// Makes sure that the client has a call that is about to be asked about: one nobody started

@@ -22,8 +22,6 @@ use serde_json::{Value, json};
 pub const SOURCES: [Option<&str>; 3] = [None, Some("main/a"), Some("main/a/b")];
 const REPLIES: [&str; 3] = ["R1", "R2", "R3"];
 const BLOCKS: [&str; 2] = ["text", "B2"];
-/// The last two stand in the input's history: answered, and asked about.
-pub const CALLS: [&str; 5] = ["c1", "c2", "", "h1", "d1"];
 /// `front` is a tool of the client.
 const TOOLS: [&str; 3] = ["search", "front", "a"];
 

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind as Kind, event::ResultState},
-    options::AdapterOptions,
+    options::{Peer, SubagentEvents},
 };
+
+use crate::generate::Run;
 
 /// Where a piece was said.
 pub type Place = (Option<String>, String, String);
@@ -52,7 +54,8 @@ struct Call {
 }
 
 impl Expected {
-    pub fn feed(&mut self, event: &AgentEvent, options: &AdapterOptions, denied: bool) {
+    pub fn feed(&mut self, event: &AgentEvent, run: &Run) {
+        let (options, denied) = (&run.options, run.denied);
         let source = event.source.as_deref().map(str::to_owned);
         self.contest(&event.kind, source.as_ref());
         let agent = self.agents.entry(source.clone()).or_default();
@@ -81,12 +84,15 @@ impl Expected {
             Kind::ToolCallStart { call, name, .. } => agent.call(call, name),
             Kind::ToolCallDelta { call, delta } if !delta.is_empty() => {
                 let resumed = denied && call == "d1";
-                let hidden = !options.emit_tool_call_args && !event_is_custom(event, options);
+                let hidden = !options.emit_tool_call_args && !is_custom(event, run);
                 if hidden {
                     self.no_args.push(delta.clone());
                 } else if agent.calls.contains_key(call) && !agent.shared && !resumed {
                     self.args.push((delta.clone(), (source, call.clone())));
-                } else if !agent.known.contains(call) && !agent.shared {
+                } else if !agent.known.contains(call)
+                    && !self.contested.contains(call)
+                    && !agent.shared
+                {
                     self.no_args.push(delta.clone());
                 }
             }
@@ -119,13 +125,6 @@ impl Expected {
             }
             Kind::RequireUserConfirm { calls, .. }
             | Kind::RequireExternalExecution { calls, .. } => {
-                for call in calls {
-                    for agent in self.agents.values_mut() {
-                        agent.known.insert(call.id.clone());
-                    }
-                    let agent = self.agents.entry(source.cloned()).or_default();
-                    agent.known.insert(call.id.clone());
-                }
                 calls.iter().map(|call| &call.id).collect()
             }
             Kind::ToolResultEnd { call, .. } => {
@@ -140,9 +139,13 @@ impl Expected {
 }
 
 /// A child shown as CUSTOM events tells its arguments whatever the switch says.
-fn event_is_custom(event: &AgentEvent, options: &AdapterOptions) -> bool {
-    use agui_adapter::options::SubagentEvents::{Auto, Custom};
-    event.source.is_some() && matches!(options.subagent_events, Auto | Custom)
+fn is_custom(event: &AgentEvent, run: &Run) -> bool {
+    let custom = match run.options.subagent_events {
+        SubagentEvents::Custom => true,
+        SubagentEvents::Auto => run.peer == Peer::Legacy,
+        SubagentEvents::Attributed | SubagentEvents::Native => false,
+    };
+    event.source.is_some() && custom
 }
 
 impl Agent {
