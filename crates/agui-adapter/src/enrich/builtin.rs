@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agui_protocol::{Body, Event, EventType};
 
 use crate::{
+    hidden::scrub,
     model::{
         AgentEvent,
         event::{AgentEventKind, EndReason, Object},
@@ -71,6 +72,8 @@ impl Builtin {
 fn attach_raw(source: Option<&AgentEvent>, events: &mut [Event], reasoning: bool) {
     let Some(source) = source.filter(|source| may_be_shown(source, reasoning)) else { return };
     let Some(raw) = source.raw.as_deref().filter(|raw| !raw.is_null()) else { return };
+    let mut raw = raw.clone();
+    scrub(&mut raw, reasoning);
     for event in events {
         event.raw_event.get_or_insert_with(|| raw.clone());
     }

@@ -1,0 +1,288 @@
+//! Text messages.
+
+use serde_json::json;
+
+use crate::{Run, play, script, script::*};
+
+#[test]
+fn a_block_is_one_message() {
+    play(&script![start(), text_start(), text("hel"), text("lo"), text_end(), end()]).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 hel",
+        "TEXT+ id-1 lo",
+        "TEXT. id-1",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_block_without_characters_is_nothing() {
+    let lines =
+        script![start(), text_start(), text(""), text_end(), text_start(), text_end(), end()];
+    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+}
+
+#[test]
+fn an_empty_delta_splits_nothing_and_white_space_is_kept() {
+    play(&script![start(), text("a"), text(""), text(" \n"), text_end(), end()]).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a",
+        "TEXT+ id-1  \n",
+        "TEXT. id-1",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn deltas_are_passed_on_byte_for_byte() {
+    let deltas = ["cafe", "\u{301}", "\u{200b}", "man\u{200d}"];
+    let lines = script![start(), deltas.map(text).to_vec(), end()];
+    let values = play(&lines).values();
+    let sent: Vec<_> = values.iter().filter_map(|event| event["delta"].as_str()).collect();
+    assert_eq!(sent, deltas);
+}
+
+#[test]
+fn text_after_a_tool_is_a_message_of_its_own() {
+    let lines = script![
+        start(),
+        text("one "),
+        call("c1", "find", "{}"),
+        result("c1", "A"),
+        text("two "),
+        call("c2", "find", "{}"),
+        result("c2", "B"),
+        text("three"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 one ",
+        "TEXT. id-1",
+        "CALL c1 find id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "RESULT id-2 c1 A",
+        "TEXT id-3",
+        "TEXT+ id-3 two ",
+        "TEXT. id-3",
+        "CALL c2 find id-3",
+        "CALL+ c2 {}",
+        "CALL. c2",
+        "RESULT id-4 c2 B",
+        "TEXT id-5",
+        "TEXT+ id-5 three",
+        "TEXT. id-5",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn text_closes_before_a_call_opens_and_closes_once() {
+    let lines = script![start(), text("Looking… "), call("c1", "find", "{}"), end()];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 Looking… ",
+        "TEXT. id-1",
+        "CALL c1 find id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
+
+#[test]
+fn parallel_blocks_stay_apart_and_both_close() {
+    let lines = script![
+        start(),
+        text_of("RA", "A", "a1"),
+        text_of("RB", "B", "b1"),
+        text_of("RA", "A", "a2"),
+        text_of("RB", "B", "b2"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a1",
+        "TEXT id-2",
+        "TEXT+ id-2 b1",
+        "TEXT+ id-1 a2",
+        "TEXT+ id-2 b2",
+        "TEXT. id-1",
+        "TEXT. id-2",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_late_delta_opens_a_new_message() {
+    let lines = script![start(), text("a"), call_start("c1", "f"), text("b"), text_end(), end()];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a",
+        "TEXT. id-1",
+        "CALL c1 f id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 b",
+        "TEXT. id-2",
+        "CALL. c1",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
+
+#[test]
+fn the_constant_block_id_of_java_opens_a_new_message_each_time() {
+    let lines = script![
+        start(),
+        text_start(),
+        text("a"),
+        text_end(),
+        text_start(),
+        text("b"),
+        text_start(),
+        text("c"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a",
+        "TEXT. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 b",
+        "TEXT. id-2",
+        "TEXT id-3",
+        "TEXT+ id-3 c",
+        "TEXT. id-3",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+fn python_block(deltas: &[&str], last: &str) -> Vec<String> {
+    let mut lines = vec![python("REPLY_START", json!({ "name": "Friday" }))];
+    let delta = |text| python("TEXT_BLOCK_DELTA", json!({ "block_id": "b", "delta": text }));
+    lines.extend(deltas.iter().map(delta));
+    lines.push(python("TEXT_BLOCK_END", json!({ "block_id": "b", "text": last })));
+    lines.push(python("REPLY_END", json!({ "finished_reason": "completed" })));
+    lines
+}
+
+#[test]
+fn the_rest_of_a_final_text_goes_out_as_a_delta() {
+    play(&python_block(&["ab", "c"], "abcd")).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 ab",
+        "TEXT+ id-1 c",
+        "TEXT+ id-1 d",
+        "TEXT. id-1",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+    play(&python_block(&[], "whole")).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 whole",
+        "TEXT. id-1",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_final_text_that_contradicts_the_stream_changes_nothing() {
+    play(&python_block(&["ab"], "x")).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 ab",
+        "TEXT. id-1",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() {
+    let success = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+    let silent =
+        script![start(), model_start(), model_end(), agent_result("x", "MODEL_STOP"), end()];
+    play(&silent).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
+    let spoken = script![
+        start(),
+        model_start(),
+        text("x"),
+        text_end(),
+        agent_result("x", "MODEL_STOP"),
+        end()
+    ];
+    play(&spoken).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
+    let before = script![
+        start(),
+        model_start(),
+        text("x"),
+        text_end(),
+        model_start(),
+        model_end(),
+        agent_result("y", "MODEL_STOP"),
+        end(),
+    ];
+    play(&before).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 x",
+        "TEXT. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 y",
+        "TEXT. id-2",
+        success,
+    ]);
+}
+
+#[test]
+fn the_sentence_of_a_recovery_is_sent_though_text_was_streamed() {
+    let lines = script![
+        start(),
+        model_start(),
+        text("hal"),
+        agent_result("Stopped.", "INTERRUPTED"),
+        end()
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 hal",
+        "TEXT. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 Stopped.",
+        "TEXT. id-2",
+        "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}",
+    ]);
+}
+
+#[test]
+fn no_chunk_events_are_sent() {
+    let run = Run::with(|options| options.enable_reasoning = true);
+    let lines = script![
+        start(),
+        think("t"),
+        think_end(),
+        text("a"),
+        text("b"),
+        text("c"),
+        call_start("c1", "f"),
+        args("c1", "{\"a\""),
+        args("c1", ":"),
+        args("c1", "1}"),
+        call_end("c1"),
+        end(),
+    ];
+    run.play(&lines).gives(&[
+        "SPAN id-1",
+        "THINK id-1",
+        "THINK+ id-1 t",
+        "THINK. id-1",
+        "SPAN. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 a",
+        "TEXT+ id-2 b",
+        "TEXT+ id-2 c",
+        "TEXT. id-2",
+        "CALL c1 f id-2",
+        "CALL+ c1 {\"a\"",
+        "CALL+ c1 :",
+        "CALL+ c1 1}",
+        "CALL. c1",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
