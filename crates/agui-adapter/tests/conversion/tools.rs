@@ -1,1 +1,397 @@
-//! wip
+//! Tool calls.
+
+use serde_json::json;
+
+use crate::{Run, play, script, script::*};
+
+#[test]
+fn arguments_arrive_byte_for_byte() {
+    let lines = script![
+        start(),
+        call_start("c1", "weather"),
+        args("c1", "{\"city\""),
+        args("c1", ":\"Oslo\""),
+        args("c1", "}"),
+        call_end("c1"),
+        result("c1", "Cold"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 weather id-1",
+        "CALL+ c1 {\"city\"",
+        "CALL+ c1 :\"Oslo\"",
+        "CALL+ c1 }",
+        "CALL. c1",
+        "RESULT id-2 c1 Cold",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+    let run = Run::with(|options| options.emit_tool_call_args = false);
+    run.play(&lines).gives(&[
+        "CALL c1 weather id-1",
+        "CALL. c1",
+        "RESULT id-2 c1 Cold",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_call_announced_again_has_its_arguments_once() {
+    let lines = script![
+        start(),
+        call("c1", "find", "{\"q\":1}"),
+        call_start("c1", "find"),
+        result("c1", "A"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 find id-1",
+        "CALL+ c1 {\"q\":1}",
+        "CALL. c1",
+        "RESULT id-2 c1 A",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn interleaved_fragments_stay_one_call_each_and_end_in_start_order() {
+    let lines = script![
+        start(),
+        call_start("c1", "f"),
+        args("c1", "1a"),
+        call_start("c2", "g"),
+        args("c2", "2a"),
+        call_end("c1"),
+        call_start("c1", "f"),
+        args("c1", "1b"),
+        call_end("c2"),
+        call_end("c1"),
+        args("c2", "2b"),
+        model_end(),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL+ c1 1a",
+        "CALL c2 g id-1",
+        "CALL+ c2 2a",
+        "CALL+ c1 1b",
+        "CALL+ c2 2b",
+        "CALL. c1",
+        "CALL. c2",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\",\"c2\"]}}",
+    ]);
+}
+
+#[test]
+fn reasoning_text_and_calls_keep_the_order_of_the_source() {
+    let run = Run::with(|options| options.enable_reasoning = true);
+    let lines = script![
+        start(),
+        think("t"),
+        think_end(),
+        text("a"),
+        text_end(),
+        call_start("c1", "f"),
+        call_start("c2", "g"),
+        args("c1", "1"),
+        args("c2", "2"),
+        call_end("c1"),
+        call_end("c2"),
+        end(),
+    ];
+    run.play(&lines).gives(&[
+        "SPAN id-1",
+        "THINK id-1",
+        "THINK+ id-1 t",
+        "THINK. id-1",
+        "SPAN. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 a",
+        "TEXT. id-2",
+        "CALL c1 f id-2",
+        "CALL c2 g id-2",
+        "CALL+ c1 1",
+        "CALL+ c2 2",
+        "CALL. c1",
+        "CALL. c2",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\",\"c2\"]}}",
+    ]);
+}
+
+#[test]
+fn calls_whose_results_come_the_other_way_round_do_not_mix() {
+    let lines = script![
+        start(),
+        call_start("c1", "f"),
+        call_start("c2", "g"),
+        args("c1", "1"),
+        args("c2", "2"),
+        call_end("c2"),
+        result("c2", "B"),
+        call_end("c1"),
+        result("c1", "A"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL c2 g id-1",
+        "CALL+ c1 1",
+        "CALL+ c2 2",
+        "CALL. c2",
+        "RESULT id-2 c2 B",
+        "CALL. c1",
+        "RESULT id-3 c1 A",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn arguments_of_a_call_that_never_started_are_left_out() {
+    let lines = script![start(), args("c9", "{}"), call_end("c9"), end()];
+    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+}
+
+#[test]
+fn late_arguments_open_the_call_again() {
+    let lines = script![
+        start(),
+        call("c1", "f", "{\"a\""),
+        text("b"),
+        args("c1", ":1}"),
+        text("c"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL+ c1 {\"a\"",
+        "CALL. c1",
+        "TEXT id-2",
+        "TEXT+ id-2 b",
+        "TEXT. id-2",
+        "CALL c1 f id-1",
+        "CALL+ c1 :1}",
+        "CALL. c1",
+        "TEXT id-3",
+        "TEXT+ id-3 c",
+        "TEXT. id-3",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
+
+#[test]
+fn calls_of_one_model_call_share_a_message_and_those_of_the_next_do_not() {
+    let lines = script![
+        start(),
+        model_start(),
+        call("c1", "f", "{}"),
+        call("c2", "f", "{}"),
+        model_end(),
+        result("c1", "A"),
+        result("c2", "B"),
+        model_start(),
+        call("c3", "f", "{}"),
+        model_end(),
+        result("c3", "C"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL+ c1 {}",
+        "CALL c2 f id-1",
+        "CALL+ c2 {}",
+        "CALL. c1",
+        "CALL. c2",
+        "RESULT id-2 c1 A",
+        "RESULT id-3 c2 B",
+        "CALL c3 f id-4",
+        "CALL+ c3 {}",
+        "CALL. c3",
+        "RESULT id-5 c3 C",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn a_blank_id_is_replaced_by_a_minted_one() {
+    let lines = script![
+        start(),
+        call("", "f", "1"),
+        call(" ", "g", "2"),
+        result(" ", "B"),
+        result("", "A"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL id-1 f id-2",
+        "CALL+ id-1 1",
+        "CALL id-3 g id-2",
+        "CALL+ id-3 2",
+        "CALL. id-1",
+        "CALL. id-3",
+        "RESULT id-4 id-3 B",
+        "RESULT id-5 id-1 A",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn several_blank_ids_are_answered_in_call_order() {
+    let lines = script![
+        start(),
+        call("", "find", "1"),
+        call("", "find", "2"),
+        result("", "A"),
+        result("", "B"),
+        end()
+    ];
+    play(&lines).gives(&[
+        "CALL id-1 find id-2",
+        "CALL+ id-1 1",
+        "CALL id-3 find id-2",
+        "CALL+ id-3 2",
+        "CALL. id-1",
+        "CALL. id-3",
+        "RESULT id-4 id-1 A",
+        "RESULT id-5 id-3 B",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn an_id_used_before_on_the_thread_is_replaced() {
+    let run = Run::with_input(
+        r#"{"messages":[
+            {"id":"u1","role":"user","content":"hi"},
+            {"id":"m1","role":"assistant","toolCalls":[
+                {"id":"call_0","type":"function","function":{"name":"f","arguments":"{}"}}]},
+            {"id":"m2","role":"tool","toolCallId":"call_0","content":"A"},
+            {"id":"u2","role":"user","content":"again"}]}"#,
+    );
+    let once =
+        |n: &str| script![model_start(), call("call_0", "f", n), model_end(), result("call_0", n)];
+    run.play(&script![start(), once("1"), once("2"), end()]).gives(&[
+        "CALL id-1 f id-2",
+        "CALL+ id-1 1",
+        "CALL. id-1",
+        "RESULT id-3 id-1 1",
+        "CALL id-4 f id-5",
+        "CALL+ id-4 2",
+        "CALL. id-4",
+        "RESULT id-6 id-4 2",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+#[test]
+fn one_id_for_two_tools_of_one_batch_is_two_calls() {
+    let lines = script![
+        start(),
+        call("call_0", "f", "1"),
+        call("call_0", "g", "2"),
+        result_start("call_0", "g"),
+        result_text("call_0", "B"),
+        result_end("call_0", "success"),
+        result_start("call_0", "f"),
+        result_text("call_0", "A"),
+        result_end("call_0", "success"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL call_0 f id-1",
+        "CALL+ call_0 1",
+        "CALL id-2 g id-1",
+        "CALL+ id-2 2",
+        "CALL. call_0",
+        "CALL. id-2",
+        "RESULT id-3 id-2 B",
+        "RESULT id-4 call_0 A",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+const FRONTEND: &str = r#"{"tools":[{"name":"paint","description":"d"}]}"#;
+
+#[test]
+fn a_call_of_the_clients_tool_stays_pending() {
+    let lines = script![start(), call("c1", "paint", "{}"), external(&[("c1", "paint")]), end()];
+    Run::with_input(FRONTEND).play(&lines).gives(&[
+        "CALL c1 paint id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
+
+/// As AgentScope says it: a running result, the request, and the finished message.
+#[test]
+fn a_suspended_result_of_the_clients_tool_is_no_answer() {
+    let lines = script![
+        start(),
+        call("c1", "paint", "{}"),
+        call("c2", "find", "{}"),
+        result_start("c1", "paint"),
+        result_text("c1", "[Awaiting external execution]"),
+        result_end("c1", "running"),
+        result("c2", "B"),
+        external(&[("c1", "paint")]),
+        agent_result("", "TOOL_SUSPENDED"),
+        end(),
+    ];
+    Run::with_input(FRONTEND).play(&lines).gives(&[
+        "CALL c1 paint id-1",
+        "CALL+ c1 {}",
+        "CALL c2 find id-1",
+        "CALL+ c2 {}",
+        "CALL. c1",
+        "CALL. c2",
+        "RESULT id-2 c2 B",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+}
+
+#[test]
+fn only_the_client_answers_its_tools_but_a_refusal_is_told() {
+    let head = ["CALL c1 paint id-1", "CALL+ c1 {}", "CALL. c1"];
+    let answered = script![start(), call("c1", "paint", "{}"), result("c1", "made up"), end()];
+    let pending = "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}";
+    Run::with_input(FRONTEND).play(&answered).gives(&[&head[..], &[pending]].concat());
+    let refused = script![
+        start(),
+        call("c1", "paint", "{}"),
+        result_text("c1", "No."),
+        result_end("c1", "denied"),
+        end(),
+    ];
+    let rest = [
+        "RESULT id-2 c1 No. {\"metadata\":{\"agentscope.state\":\"denied\"}}",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ];
+    Run::with_input(FRONTEND).play(&refused).gives(&[&head[..], &rest[..]].concat());
+}
+
+#[test]
+fn every_object_names_a_key_once_and_only_boundaries_carry_the_ids_of_the_run() {
+    let lines = script![
+        start(),
+        text("a"),
+        call("c1", "f", "{}"),
+        result("c1", "A"),
+        custom("com.example.cart", json!({ "n": 1 })),
+        any("NEW_KIND", json!({ "x": { "type": "y" } })),
+        "{\"type\":\"SUBAGENT_EXPOSED\",\"subagentId\":\"s\",\"type\":\"SUBAGENT_EXPOSED\"}",
+        end(),
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a",
+        "TEXT. id-1",
+        "CALL c1 f id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "RESULT id-2 c1 A",
+        "CUSTOM {\"name\":\"com.example.cart\",\"value\":{\"n\":1}}",
+        "RAW {\"event\":{\"x\":{\"type\":\"y\"},\"type\":\"NEW_KIND\",\"createdAt\":\"2026-01-01T00:00:00Z\"}}",
+        "RAW {\"event\":{\"type\":\"SUBAGENT_EXPOSED\",\"subagentId\":\"s\"}}",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
