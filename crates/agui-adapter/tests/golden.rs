@@ -3,6 +3,8 @@
 //! `UPDATE_GOLDEN=1 cargo test -p agui-adapter --test golden` writes the expectations anew; read
 //! the difference before you commit it.
 
+#![expect(clippy::expect_used, reason = "a test file; its helpers may fail a test")]
+
 mod support;
 
 use std::{fs, path::Path};

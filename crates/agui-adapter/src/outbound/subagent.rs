@@ -229,12 +229,15 @@ impl StreamContext {
             .copied()
             .filter(|call| self.results.is_open(parent, self.sequencer.call_id(*call)))
             .collect();
+        // Children of one batch begin in call order; without a result under way the latest call is
+        // the likeliest.
+        let likely = answering.first().or(free.last()).copied();
         let candidates = if answering.is_empty() { free } else { answering };
         let names = |call: &&CallIndex| {
             let tool = self.sequencer.call_name(**call);
             tool == agent || tool == name || mentions(self.sequencer.arguments(**call), agent, name)
         };
-        candidates.iter().find(names).or(candidates.last()).copied()
+        candidates.iter().find(names).copied().or(likely)
     }
 
     /// A child's AGENT_START: a new invocation, unless its events came first.

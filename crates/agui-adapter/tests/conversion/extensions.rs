@@ -1,1 +1,173 @@
-//! wip
+//! Converters and enrichers, of the configuration and of a program.
+
+use std::sync::Arc;
+
+use agui_adapter::{
+    enrich::{EnrichContext, EnrichError},
+    model::{AgentEvent, AgentEventKind, AgentEventType},
+    options::{ConverterAction, ConverterSpec, Droppable, EnricherSpec},
+    outbound::{AgentEventConverter, ConvertError, EndOutcome, Extensions, StreamContext},
+};
+use agui_protocol::Event;
+use serde_json::json;
+
+use crate::{Run, script, script::*, support::NOW};
+
+const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+const BROKEN: &str = "ERROR INTERNAL_ERROR The run failed because of a server error.";
+
+fn mapped(custom: &str, action: ConverterAction) -> ConverterSpec {
+    ConverterSpec { custom: custom.to_owned(), action }
+}
+
+#[test]
+fn custom_events_are_renamed_dropped_or_mapped_by_the_configuration() {
+    let run = Run::with(|options| {
+        options.converters = vec![
+            mapped("old", ConverterAction::Rename("com.example.new".to_owned())),
+            mapped("noisy", ConverterAction::Drop),
+            mapped("my_state", ConverterAction::AsState),
+            mapped("my_card", ConverterAction::AsActivity),
+            mapped("my_step", ConverterAction::AsStep),
+        ];
+    });
+    let lines = script![
+        start(),
+        custom("old", json!({ "n": 1 })),
+        custom("noisy", json!({})),
+        custom("other", json!({})),
+        custom("my_state", json!({ "set": { "a": 1 } })),
+        custom("my_state", json!({ "nothing": true })),
+        custom("my_card", json!({ "id": "x", "type": "CARD", "content": {} })),
+        custom("my_step", json!({ "name": "s", "phase": "start" })),
+        end(),
+    ];
+    run.play(&lines).gives(&[
+        "CUSTOM {\"name\":\"com.example.new\",\"value\":{\"n\":1}}",
+        "CUSTOM {\"name\":\"other\",\"value\":{}}",
+        "STATE_SNAPSHOT {\"snapshot\":{\"a\":1}}",
+        "CUSTOM {\"name\":\"my_state\",\"value\":{\"nothing\":true}}",
+        "ACTIVITY_SNAPSHOT {\"messageId\":\"id-1\",\"activityType\":\"CARD\",\"content\":{}}",
+        "STEP_STARTED {\"stepName\":\"s\"}",
+        "STEP_FINISHED {\"stepName\":\"s\"}",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn events_are_stamped_dropped_and_marked_by_the_configuration() {
+    let run = Run::with(|options| {
+        options.timestamps = true;
+        let region = json!({ "region": "eu" }).as_object().cloned().unwrap_or_default();
+        options.enrichers = vec![
+            EnricherSpec::Metadata(Arc::new(region)),
+            EnricherSpec::Drop { event: Droppable::Custom, name: Some("noisy".to_owned()) },
+        ];
+    });
+    let lines = script![start(), custom("noisy", json!({})), custom("kept", json!({})), end()];
+    let base = json!({ "timestamp": NOW, "metadata": { "region": "eu" } });
+    let events: Vec<_> = run.play(&lines).values();
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap_or("")).collect();
+    assert_eq!(kinds, ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]);
+    for event in events {
+        assert_eq!(json!({ "timestamp": event["timestamp"], "metadata": event["metadata"] }), base);
+    }
+}
+
+/// Converts, or fails, in place of the built-in converter.
+struct Converter {
+    types: Vec<AgentEventType>,
+    what: fn(&AgentEvent, &mut StreamContext) -> Result<(), ConvertError>,
+}
+
+impl AgentEventConverter for Converter {
+    fn event_types(&self) -> &[AgentEventType] {
+        &self.types
+    }
+
+    fn convert(&self, event: &AgentEvent, context: &mut StreamContext) -> Result<(), ConvertError> {
+        (self.what)(event, context)
+    }
+}
+
+fn converting(
+    types: &[AgentEventType],
+    what: fn(&AgentEvent, &mut StreamContext) -> Result<(), ConvertError>,
+) -> Run {
+    let converter = Arc::new(Converter { types: types.to_vec(), what });
+    Run { extensions: Extensions::default().converter(0, converter), ..Run::default() }
+}
+
+#[test]
+fn a_converter_of_the_program_takes_the_place_of_the_built_in_one() {
+    let run = converting(&[AgentEventType::TextBlockDelta], |event, context| {
+        if let AgentEventKind::TextBlockDelta { delta, .. } = &event.kind {
+            context.emit_custom(event, "com.example.text", json!(delta.to_uppercase()));
+        }
+        Ok(())
+    });
+    run.play(&script![start(), text("a"), from("main/a", text("b")), end()]).gives(&[
+        "CUSTOM {\"name\":\"com.example.text\",\"value\":\"A\"}",
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "CUSTOM @id-1 {\"name\":\"com.example.text\",\"value\":\"B\"}",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+    let quiet = converting(&[AgentEventType::RequireExternalExecution], |_, _| Ok(()));
+    quiet.play(&script![start(), external(&[("c1", "print")]), end()]).gives(&[SUCCESS]);
+    let beside = converting(&[AgentEventType::AgentStart], |event, context| {
+        context.convert_built_in(event);
+        context.emit_custom(event, "com.example.started", json!(null));
+        Ok(())
+    });
+    beside
+        .play(&script![start(), end()])
+        .gives(&["CUSTOM {\"name\":\"com.example.started\",\"value\":null}", SUCCESS]);
+}
+
+#[test]
+fn a_converter_that_fails_ends_the_run() {
+    let run = converting(&[AgentEventType::Custom], |_, _| {
+        Err(ConvertError("database down at db.internal".to_owned()))
+    });
+    let played = run.play(&script![start(), text("a"), custom("x", json!({})), text("b"), end()]);
+    played.gives(&["TEXT id-1", "TEXT+ id-1 a", "TEXT. id-1", BROKEN]);
+    assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
+}
+
+fn enriching<E>(enricher: E) -> Run
+where
+    E: Fn(Option<&AgentEvent>, Vec<Event>, &EnrichContext<'_>) -> Result<Vec<Event>, EnrichError>
+        + Send
+        + Sync
+        + 'static,
+{
+    Run { extensions: Extensions::default().enricher(0, Arc::new(enricher)), ..Run::default() }
+}
+
+#[test]
+fn an_enricher_sees_every_event_the_boundaries_too() {
+    let run = enriching(|_, events, _| {
+        Ok(events.into_iter().map(|event| event.with_metadata("seen", true)).collect())
+    });
+    let values = run.play(&script![start(), text("a"), end()]).values();
+    let seen = values.iter().filter(|event| event["metadata"]["seen"] == true);
+    assert_eq!((values.len(), seen.count()), (5, 5));
+}
+
+#[test]
+fn an_enricher_that_fails_ends_the_run() {
+    let run = enriching(|source, events, _| match source.map(AgentEvent::event_type) {
+        Some(AgentEventType::Custom) => Err(EnrichError::new("broken")),
+        _ => Ok(events),
+    });
+    let lines = script![start(), text("a"), custom("x", json!({})), text("b"), end()];
+    run.play(&lines).gives(&["TEXT id-1", "TEXT+ id-1 a", "TEXT. id-1", BROKEN]);
+    let late = enriching(|source, events, _| match source.map(AgentEvent::event_type) {
+        Some(AgentEventType::AgentEnd) => Err(EnrichError::new("broken")),
+        _ => Ok(events),
+    });
+    let played = late.play(&script![start(), text("a"), end()]);
+    assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
+    assert_eq!(played.lines().last().map(String::as_str), Some(BROKEN));
+}

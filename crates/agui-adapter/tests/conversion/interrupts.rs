@@ -1,1 +1,301 @@
-//! wip
+//! What stops a run to ask.
+
+use std::sync::Arc;
+
+use agui_adapter::{
+    model::{AgentEvent, AgentEventKind},
+    options::{AdapterOptions, FrontendToolOutcome, Peer},
+    outbound::{EndOutcome, Extensions, RunSetup, StreamEnd},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Played, Run, play, script,
+    script::*,
+    support::{adapter, input},
+};
+
+fn approval(id: &str, call: &str, tool: &str) -> Value {
+    json!({
+        "id": id, "reason": "tool_call", "message": format!("Approve running {tool}?"),
+        "toolCallId": call,
+        "responseSchema": {
+            "type": "object",
+            "properties": {
+                "approved": { "type": "boolean" },
+                "editedArgs": { "type": "object",
+                    "description": "Replaces all arguments of the call; nothing is merged." },
+                "reason": { "type": "string", "description": "Why the call was denied." },
+            },
+            "required": ["approved"],
+        },
+        "metadata": { "agentscope.interruptKind": "permission_confirm", "toolName": tool,
+            "toolInput": { "a": 1 }, "toolContent": "{\"a\":1}", "replyId": "R2" },
+    })
+}
+
+fn execution(id: &str, call: &str, tool: &str) -> Value {
+    json!({
+        "id": id, "reason": "tool_call", "message": format!("Run {tool} and answer with its result"),
+        "toolCallId": call,
+        "metadata": { "agentscope.interruptKind": "external_execution", "toolName": tool,
+            "toolInput": { "a": 1 }, "toolContent": "{\"a\":1}", "replyId": "R2" },
+    })
+}
+
+#[track_caller]
+fn interrupts(played: &Played, before: &[&str], interrupts: &[Value]) {
+    let outcome = json!({ "type": "interrupt", "interrupts": interrupts });
+    let end = format!("FINISHED {}", json!({ "outcome": outcome }));
+    played.gives(&[before, &[end.as_str()]].concat());
+    let open: Vec<_> = played.end.open.iter().map(|open| json!(open.interrupt)).collect();
+    assert_eq!(open, interrupts);
+    assert_eq!(played.end.outcome, EndOutcome::Interrupted);
+}
+
+#[test]
+fn a_permission_ask_names_the_call_and_the_shape_of_the_answer() {
+    let lines = script![
+        start(),
+        call("c1", "find", "{\"a\":1}"),
+        confirm(&[("c1", "find")]),
+        any("REQUEST_STOP", json!({ "reason": "asking", "generateReason": "PERMISSION_ASKING" })),
+        agent_result("", "PERMISSION_ASKING"),
+        end(),
+    ];
+    let before = ["CALL c1 find id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    let played = play(&lines);
+    interrupts(&played, &before, &[approval("R2:c1", "c1", "find")]);
+    let call = played.end.open[0].call.as_ref().expect("a call");
+    assert_eq!((call.id.as_str(), call.arguments.as_str()), ("c1", "{\"a\":1}"));
+}
+
+#[test]
+fn several_asks_are_raised_in_their_order() {
+    let lines = script![
+        start(),
+        call("c1", "find", "{}"),
+        call("c2", "send", "{}"),
+        confirm(&[("c2", "send"), ("c1", "find")]),
+        end(),
+    ];
+    let before = [
+        "CALL c1 find id-1",
+        "CALL+ c1 {}",
+        "CALL c2 send id-1",
+        "CALL+ c2 {}",
+        "CALL. c1",
+        "CALL. c2",
+    ];
+    let asks = [approval("R2:c2", "c2", "send"), approval("R2:c1", "c1", "find")];
+    interrupts(&play(&lines), &before, &asks);
+}
+
+#[test]
+fn a_call_that_was_never_announced_is_shown_before_it_is_asked_about() {
+    let before = ["CALL c1 find id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    let played = play(&script![start(), confirm(&[("c1", "find")]), end()]);
+    interrupts(&played, &before, &[approval("R2:c1", "c1", "find")]);
+}
+
+#[test]
+fn parts_of_an_interrupts_id_cannot_be_confused() {
+    let ask = |reply: &str, call: &str| {
+        let calls = json!([{ "type": "tool_use", "id": call, "name": "f", "input": {} }]);
+        any("REQUIRE_USER_CONFIRM", json!({ "replyId": reply, "toolCalls": calls }))
+    };
+    let played = play(&script![start(), ask("a:b", "c"), ask("a", "b:c"), ask("", "d"), end()]);
+    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
+    assert_eq!(ids, ["a%3Ab:c", "a:b%3Ac", "d"]);
+}
+
+#[test]
+fn nobody_asks_when_there_is_nothing_to_ask() {
+    let lines = script![
+        start(),
+        any("REQUIRE_USER_CONFIRM", json!({ "replyId": "R", "toolCalls": [] })),
+        end()
+    ];
+    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+}
+
+#[test]
+fn an_external_tool_of_the_agent_interrupts() {
+    let lines =
+        script![start(), call("c1", "print", "{\"a\":1}"), external(&[("c1", "print")]), end()];
+    let before = ["CALL c1 print id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    interrupts(&play(&lines), &before, &[execution("R2:c1", "c1", "print")]);
+}
+
+/// Java says it three times.
+#[test]
+fn a_suspended_call_is_one_interrupt_however_often_it_is_said() {
+    let suspended = json!({ "result": { "id": "m", "name": "n", "role": "ASSISTANT",
+        "metadata": { "agentscope_generate_reason": "TOOL_SUSPENDED" },
+        "content": [
+            { "type": "tool_use", "id": "c1", "name": "print", "input": { "a": 1 },
+                "content": "{\"a\":1}" },
+            { "type": "tool_result", "id": "c1", "name": "print", "state": "running",
+                "output": [{ "type": "text", "text": "[Awaiting]" }] },
+        ] } });
+    let lines = script![
+        start(),
+        call("c1", "print", "{\"a\":1}"),
+        call("c2", "find", "{}"),
+        result_start("c1", "print"),
+        result_text("c1", "[Awaiting]"),
+        result_end("c1", "running"),
+        result("c2", "B"),
+        external(&[("c1", "print")]),
+        any("AGENT_RESULT", suspended.clone()),
+        end(),
+    ];
+    let before = [
+        "CALL c1 print id-1",
+        "CALL+ c1 {\"a\":1}",
+        "CALL c2 find id-1",
+        "CALL+ c2 {}",
+        "CALL. c1",
+        "CALL. c2",
+        "RESULT id-2 c2 B",
+    ];
+    let mut interrupt = execution("R2:c1", "c1", "print");
+    interrupt["message"] = "[Awaiting]".into();
+    interrupts(&play(&lines), &before, std::slice::from_ref(&interrupt));
+    // The finished message alone is enough.
+    let only = script![start(), any("AGENT_RESULT", suspended), end()];
+    let before = ["CALL c1 print id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    interrupt["id"] = "c1".into();
+    interrupt["metadata"].as_object_mut().expect("object").shift_remove("replyId");
+    interrupts(&play(&only), &before, &[interrupt]);
+}
+
+#[test]
+fn asks_that_the_stream_answers_itself_are_gone() {
+    let lines = script![
+        start(),
+        call("c1", "find", "{}"),
+        call("c2", "print", "{}"),
+        confirm(&[("c1", "find")]),
+        external(&[("c2", "print")]),
+        confirmed("c1", "find", true),
+        result("c1", "A"),
+        executed("c2", "print", "B"),
+        text("done"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 find id-1",
+        "CALL+ c1 {}",
+        "CALL c2 print id-1",
+        "CALL+ c2 {}",
+        "CALL. c1",
+        "CALL. c2",
+        "RESULT id-2 c1 A",
+        "RESULT id-3 c2 B",
+        "TEXT id-4",
+        "TEXT+ id-4 done",
+        "TEXT. id-4",
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+/// The Python wire has no end event at a pause.
+#[test]
+fn a_stream_that_stops_with_something_asked_is_a_pause() {
+    let calls = json!([{ "type": "tool_call", "id": "c1", "name": "find", "input": "{\"a\":1}",
+        "suggested_rules": [{ "tool_name": "find" }] }]);
+    let lines = script![
+        python("REPLY_START", json!({ "name": "Friday" })),
+        python("TOOL_CALL_START", json!({ "tool_call_id": "c1", "tool_call_name": "find" })),
+        python("TOOL_CALL_END", json!({ "tool_call_id": "c1" })),
+        python("REQUIRE_USER_CONFIRM", json!({ "tool_calls": calls })),
+    ];
+    let mut interrupt = approval("P:c1", "c1", "find");
+    interrupt["metadata"]["replyId"] = "P".into();
+    interrupt["metadata"]["agentscope.suggestedRules"] = json!([{ "tool_name": "find" }]);
+    interrupts(&play(&lines), &["CALL c1 find id-1", "CALL. c1"], &[interrupt]);
+}
+
+#[test]
+fn a_question_interrupts_without_a_call() {
+    let question = |id: &str| {
+        AgentEvent::local(AgentEventKind::Question {
+            id: id.to_owned(),
+            message: "Which size?".to_owned(),
+            schema: json!({ "type": "object" }).as_object().cloned(),
+        })
+    };
+    let setup = RunSetup::new(Arc::new(input("{}")), Peer::Current);
+    let mut adapter = adapter(setup, AdapterOptions::default(), Extensions::default());
+    let mut events = Vec::new();
+    // Asked again, a question replaces itself.
+    for event in [question("q1"), question("q1"), question("q2")] {
+        assert!(adapter.on_event(&event, &mut events).is_none());
+    }
+    let end = adapter.finish(StreamEnd::Completed, &mut events);
+    let interrupt = |id: &str| {
+        json!({ "id": id, "reason": "input_required", "message": "Which size?",
+            "responseSchema": { "type": "object" },
+            "metadata": { "agentscope.interruptKind": "input_required" } })
+    };
+    interrupts(&Played { events, end }, &[], &[interrupt("r1:q1"), interrupt("r1:q2")]);
+}
+
+#[test]
+fn calls_of_the_client_come_before_asks() {
+    let run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
+    let lines = script![
+        start(),
+        call("c1", "paint", "{}"),
+        call("c2", "find", "{\"a\":1}"),
+        external(&[("c1", "paint")]),
+        confirm(&[("c2", "find")]),
+        end(),
+    ];
+    let played = run.play(&lines);
+    played.gives(&[
+        "CALL c1 paint id-1",
+        "CALL+ c1 {}",
+        "CALL c2 find id-1",
+        "CALL+ c2 {\"a\":1}",
+        "CALL. c1",
+        "CALL. c2",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\",\"c2\"]}}",
+    ]);
+    assert_eq!(played.end.open, []);
+    let deferred: Vec<_> = played.end.deferred.iter().map(|open| json!(open.interrupt)).collect();
+    assert_eq!(deferred, [approval("R2:c2", "c2", "find")]);
+}
+
+#[test]
+fn the_earlier_form_interrupts_for_the_clients_tools_too() {
+    let mut run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
+    run.options = AdapterOptions {
+        frontend_tool_outcome: FrontendToolOutcome::Interrupt,
+        ..AdapterOptions::default()
+    };
+    let lines = script![start(), confirm(&[("c2", "find")]), external(&[("c1", "paint")]), end(),];
+    let mut paint = execution("R2:c1", "c1", "paint");
+    paint["metadata"]["agentscope.interruptKind"] = "frontend_tool".into();
+    let before = [
+        "CALL c2 find id-1",
+        "CALL+ c2 {\"a\":1}",
+        "CALL. c2",
+        "CALL c1 paint id-1",
+        "CALL+ c1 {\"a\":1}",
+        "CALL. c1",
+    ];
+    interrupts(&run.play(&lines), &before, &[approval("R2:c2", "c2", "find"), paint]);
+}
+
+#[test]
+fn a_cancelled_or_failed_run_raises_nothing() {
+    let asked = script![start(), confirm(&[("c1", "find")])];
+    let cancelled = play(&script![asked.clone(), agent_result("", "INTERRUPTED"), end()]);
+    assert_eq!((cancelled.end.outcome, cancelled.end.open), (EndOutcome::Cancelled, Vec::new()));
+    let error =
+        json!({ "finished_reason": "error", "error": { "type": "upstream", "message": "x" } });
+    let failed = play(&script![asked, python("REPLY_END", error)]);
+    assert_eq!(failed.end.open, []);
+}

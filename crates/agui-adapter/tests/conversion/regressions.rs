@@ -1,1 +1,130 @@
-//! wip
+//! Odd streams that once broke a rule; each was shrunk from a random run.
+
+use agui_adapter::{
+    model::{AgentEvent, AgentEventKind},
+    options::{AdapterOptions, Peer},
+    outbound::{Extensions, RunSetup, StreamEnd},
+    resume::decide,
+};
+use serde_json::json;
+
+use crate::{
+    Run, play, script,
+    script::*,
+    support::{adapter, input},
+};
+
+const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+
+fn denied() -> Run {
+    let first = play(&script![start(), confirm(&[("d1", "find")]), end()]);
+    let entry = json!({ "interruptId": "R2:d1", "status": "cancelled" });
+    let entries = [serde_json::from_value(entry).expect("an entry")];
+    let answered = decide(&entries, &first.end.open).expect("decisions");
+    Run { answered, ..Run::with_input(r#"{"messages":[]}"#) }
+}
+
+#[test]
+fn a_childs_result_under_the_id_of_a_denied_call_does_not_answer_it() {
+    let lines = script![start(), from("main/a", result_end("d1", "success")), end()];
+    denied().play(&lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "CALL id-2 unknown_tool id-3 @id-1",
+        "CALL. id-2 @id-1",
+        "RESULT id-4 id-2  @id-1",
+        "RESULT id-5 d1 Permission denied by user {\"metadata\":{\"agentscope.state\":\"denied\"}}",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_denied_call_that_is_answered_twice_is_answered_once() {
+    let lines = script![
+        start(),
+        result_end("d1", "denied"),
+        result_end("d1", "denied"),
+        confirmed("d1", "find", false),
+        end(),
+    ];
+    denied()
+        .play(&lines)
+        .gives(&["RESULT id-1 d1  {\"metadata\":{\"agentscope.state\":\"denied\"}}", SUCCESS]);
+}
+
+#[test]
+fn a_childs_call_under_the_id_of_a_denied_call_is_shown() {
+    let lines = script![
+        start(),
+        from("main/a", script![call("d1", "find", "{}"), result("d1", "A")]),
+        end()
+    ];
+    denied().play(&lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "RESULT id-2 d1 Permission denied by user {\"metadata\":{\"agentscope.state\":\"denied\"}}",
+        "CALL id-3 find id-4 @id-1",
+        "CALL+ id-3 {} @id-1",
+        "CALL. id-3 @id-1",
+        "RESULT id-5 id-3 A @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_childs_stray_result_does_not_answer_its_parents_call() {
+    let lines = script![
+        start(),
+        call("c1", "find", "{}"),
+        from("main/a", result("c1", "stray")),
+        result("c1", "A"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 find id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "SUBAGENT_STARTED @id-2 {\"name\":\"a\",\"parentToolCallId\":\"c1\",\"parentMessageId\":\"id-1\"}",
+        "CALL id-3 find id-4 @id-2",
+        "CALL. id-3 @id-2",
+        "RESULT id-5 id-3 stray @id-2",
+        "RESULT id-6 c1 A",
+        "SUBAGENT_FINISHED @id-2",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_call_asked_about_in_two_ways_is_one_interrupt() {
+    let lines = script![start(), external(&[("c1", "f")]), confirm(&[("c1", "f")]), end()];
+    let played = play(&lines);
+    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
+    assert_eq!(ids, ["R2:c1"]);
+}
+
+#[test]
+fn questions_of_two_children_have_two_ids() {
+    let setup = RunSetup::new(std::sync::Arc::new(input("{}")), Peer::Current);
+    let mut adapter = adapter(setup, AdapterOptions::default(), Extensions::default());
+    let question = || {
+        AgentEvent::local(AgentEventKind::Question {
+            id: "q1".to_owned(),
+            message: "What?".to_owned(),
+            schema: None,
+        })
+    };
+    let mut events = Vec::new();
+    for event in [question(), question().from_source("main/a"), question().from_source("main/b")] {
+        assert!(adapter.on_event(&event, &mut events).is_none());
+    }
+    let end = adapter.finish(StreamEnd::Completed, &mut events);
+    let ids: Vec<_> = end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
+    assert_eq!(ids, ["r1:q1", "r1:id-1:q1", "r1:id-2:q1"]);
+}
+
+#[test]
+fn a_suspended_call_that_nobody_announced_is_shown_before_it_is_asked_about() {
+    let lines = script![start(), result_start("c1", "f"), result_end("c1", "running"), end()];
+    let lines = play(&lines).lines();
+    assert_eq!(lines[1..3], ["CALL c1 f id-1", "CALL. c1"]);
+}

@@ -1,1 +1,251 @@
-//! wip
+//! Runs that answer the interrupts of the run before. Every one is played after a real first run.
+
+use agui_adapter::{
+    options::{AdapterOptions, FrontendToolOutcome},
+    outbound::RunEnd,
+    resume::{Decision, decide},
+};
+use agui_protocol::ResumeEntry;
+use serde_json::{Value, json};
+
+use crate::{Played, Run, play, script, script::*, support::input};
+
+const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+
+/// The answers to everything that is open, all alike.
+fn answers(end: &RunEnd, status: &str, payload: &Value) -> Vec<Decision> {
+    let entry = |open: &agui_adapter::resume::OpenInterrupt| -> ResumeEntry {
+        let mut entry = json!({ "interruptId": open.interrupt.id, "status": status });
+        if !payload.is_null() {
+            entry["payload"] = payload.clone();
+        }
+        serde_json::from_value(entry).expect("an entry")
+    };
+    let entries: Vec<_> = end.open.iter().map(entry).collect();
+    decide(&entries, &end.open).expect("decisions")
+}
+
+fn asked() -> Played {
+    play(&script![start(), call("c1", "find", "{\"a\":1}"), confirm(&[("c1", "find")]), end()])
+}
+
+#[track_caller]
+fn resumed(first: &Played, status: &str, payload: Value, lines: &[String]) -> Played {
+    let answered = answers(&first.end, status, &payload);
+    Run { answered, ..Run::with_input(r#"{"messages":[]}"#) }.play(lines)
+}
+
+const DENIED: &str = "{\"metadata\":{\"agentscope.state\":\"denied\"}}";
+
+#[test]
+fn an_approved_call_is_answered_alone() {
+    let lines =
+        script![start(), confirmed("c1", "find", true), result("c1", "A"), text("done"), end(),];
+    resumed(&asked(), "resolved", json!({ "approved": true }), &lines).gives(&[
+        "RESULT id-1 c1 A",
+        "TEXT id-2",
+        "TEXT+ id-2 done",
+        "TEXT. id-2",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn an_approved_call_that_the_agent_announces_again_is_not_shown_again() {
+    let lines = script![start(), call("c1", "find", "{\"a\":2}"), result("c1", "A"), end()];
+    resumed(&asked(), "resolved", json!({ "approved": true, "editedArgs": { "a": 2 } }), &lines)
+        .gives(&["RESULT id-1 c1 A", SUCCESS]);
+}
+
+#[test]
+fn a_denied_call_gets_a_result_though_the_agent_sends_none() {
+    let lines = script![
+        start(),
+        confirmed("c1", "find", false),
+        model_start(),
+        text("As you like."),
+        end(),
+    ];
+    let no = json!({ "approved": false, "reason": "too dear" });
+    let denied = format!("RESULT id-1 c1 Permission denied by user: too dear {DENIED}");
+    let rest = ["TEXT id-2", "TEXT+ id-2 As you like.", "TEXT. id-2", SUCCESS];
+    resumed(&asked(), "resolved", no, &lines).gives(&[&[denied.as_str()], &rest[..]].concat());
+    let denied = format!("RESULT id-1 c1 Permission denied by user {DENIED}");
+    resumed(&asked(), "cancelled", json!(null), &lines)
+        .gives(&[&[denied.as_str()], &rest[..]].concat());
+    // Nothing but the end: still answered.
+    resumed(&asked(), "resolved", json!("true"), &script![start(), end()])
+        .gives(&[&denied, SUCCESS]);
+}
+
+#[test]
+fn a_denied_call_that_the_agent_answers_is_answered_once() {
+    let lines = script![
+        start(),
+        result_start("c1", "find"),
+        result_text("c1", "denied by user!"),
+        result_end("c1", "denied"),
+        text("ok"),
+        end(),
+    ];
+    let denied = format!("RESULT id-1 c1 denied by user! {DENIED}");
+    let rest = ["TEXT id-2", "TEXT+ id-2 ok", "TEXT. id-2", SUCCESS];
+    resumed(&asked(), "resolved", json!({ "approved": false }), &lines)
+        .gives(&[&[denied.as_str()], &rest[..]].concat());
+    // And once if it comes late.
+    let late = script![
+        start(),
+        text("ok"),
+        result_text("c1", "denied by user!"),
+        result_end("c1", "denied"),
+        end(),
+    ];
+    let ours = format!("RESULT id-1 c1 Permission denied by user {DENIED}");
+    resumed(&asked(), "resolved", json!({ "approved": false }), &late)
+        .gives(&[&[ours.as_str()], &rest[..]].concat());
+}
+
+#[test]
+fn several_answers_are_sent_in_the_order_of_the_asks() {
+    let first = play(&script![start(), confirm(&[("c1", "find"), ("c2", "send")]), end(),]);
+    let no = json!({ "approved": false });
+    resumed(&first, "resolved", no, &script![start(), model_start(), end()]).gives(&[
+        &format!("RESULT id-1 c1 Permission denied by user {DENIED}"),
+        &format!("RESULT id-2 c2 Permission denied by user {DENIED}"),
+        SUCCESS,
+    ]);
+}
+
+fn suspended() -> Played {
+    play(&script![start(), external(&[("c1", "print")]), end()])
+}
+
+#[test]
+fn the_result_of_an_external_call_is_sent_by_the_run_that_brings_it() {
+    let text = ["TEXT id-2", "TEXT+ id-2 ok", "TEXT. id-2", SUCCESS];
+    let lines =
+        script![start(), executed("c1", "print", "printed"), text_of("R", "b", "ok"), end()];
+    resumed(&suspended(), "resolved", json!("printed"), &lines)
+        .gives(&[&["RESULT id-1 c1 printed"], &text[..]].concat());
+    let silent = script![start(), text_of("R", "b", "ok"), end()];
+    resumed(&suspended(), "resolved", json!({ "ok": true }), &silent)
+        .gives(&[&["RESULT id-1 c1 {\"ok\":true}"], &text[..]].concat());
+    resumed(&suspended(), "resolved", json!(null), &silent)
+        .gives(&[&["RESULT id-1 c1 "], &text[..]].concat());
+    let cancelled = "RESULT id-1 c1 Interrupt cancelled by user \
+                     {\"metadata\":{\"agentscope.state\":\"interrupted\"}}";
+    resumed(&suspended(), "cancelled", json!(null), &silent)
+        .gives(&[&[cancelled], &text[..]].concat());
+}
+
+/// Python resumes without a second start of the result.
+#[test]
+fn a_result_that_goes_on_without_a_start_answers_the_stored_call() {
+    let lines = script![
+        python("REPLY_START", json!({ "name": "Friday" })),
+        python("TOOL_RESULT_TEXT_DELTA", json!({ "tool_call_id": "c1", "delta": "A" })),
+        python("TOOL_RESULT_END", json!({ "tool_call_id": "c1", "state": "success" })),
+        python("REPLY_END", json!({ "finished_reason": "completed" })),
+    ];
+    resumed(&suspended(), "resolved", json!("A"), &lines).gives(&["RESULT id-1 c1 A", SUCCESS]);
+}
+
+#[test]
+fn an_answer_beside_a_tool_message_is_still_sent() {
+    let answered = answers(&suspended().end, "resolved", &json!("A"));
+    let messages = r#"{"messages":[
+        {"id":"m1","role":"assistant","toolCalls":[
+            {"id":"c1","type":"function","function":{"name":"print","arguments":"{}"}}]},
+        {"id":"m2","role":"tool","toolCallId":"c1","content":"from the client"}]}"#;
+    let run = Run { answered, ..Run::with_input(messages) };
+    let mut lines = run.play_unchecked(&script![start(), result("c1", "A"), end()]);
+    assert_eq!(lines.split_off(1), ["RESULT id-1 c1 A", SUCCESS]);
+}
+
+#[test]
+fn a_tool_message_answers_a_call_of_the_clients_tool() {
+    let messages = r#"{"tools":[{"name":"paint","description":"d"}],"messages":[
+        {"id":"m1","role":"assistant","toolCalls":[
+            {"id":"c1","type":"function","function":{"name":"paint","arguments":"{}"}}]},
+        {"id":"m2","role":"tool","toolCallId":"c1","content":"painted"}]}"#;
+    let text = ["TEXT id-1", "TEXT+ id-1 Nice.", "TEXT. id-1", SUCCESS];
+    let java =
+        script![start(), executed("c1", "paint", "painted"), text_of("R", "b", "Nice."), end()];
+    Run::with_input(messages).play(&java).gives(&text);
+    let python = script![
+        start(),
+        python("TOOL_RESULT_TEXT_DELTA", json!({ "tool_call_id": "c1", "delta": "painted" })),
+        python("TOOL_RESULT_END", json!({ "tool_call_id": "c1", "state": "success" })),
+        text_of("R", "b", "Nice."),
+        end(),
+    ];
+    Run::with_input(messages).play(&python).gives(&text);
+}
+
+#[test]
+fn an_answer_to_an_interrupt_of_the_clients_tool_is_sent() {
+    let tools = r#"{"tools":[{"name":"paint","description":"d"}],"messages":[]}"#;
+    let options = || AdapterOptions {
+        frontend_tool_outcome: FrontendToolOutcome::Interrupt,
+        ..AdapterOptions::default()
+    };
+    let first = Run { options: options(), ..Run::with_input(tools) };
+    let first = first.play(&script![start(), external(&[("c1", "paint")]), end()]);
+    let answered = answers(&first.end, "resolved", &json!("painted"));
+    let run = Run { answered, options: options(), input: input(tools), ..Run::default() };
+    run.play(&script![start(), executed("c1", "paint", "painted"), end()])
+        .gives(&["RESULT id-1 c1 painted", SUCCESS]);
+}
+
+#[test]
+fn an_id_that_waits_for_its_answer_may_be_used_for_a_new_call_afterwards() {
+    let lines = script![
+        start(),
+        result("c1", "A"),
+        model_start(),
+        call("c1", "find", "{}"),
+        result("c1", "B"),
+        end(),
+    ];
+    resumed(&asked(), "resolved", json!({ "approved": true }), &lines).gives(&[
+        "RESULT id-1 c1 A",
+        "CALL id-2 find id-3",
+        "CALL+ id-2 {}",
+        "CALL. id-2",
+        "RESULT id-4 id-2 B",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_call_under_a_minted_id_is_answered_under_it() {
+    let first = play(&script![start(), call("", "find", "{}"), end()]);
+    assert_eq!(first.lines()[1], "CALL id-1 find id-2");
+    let taken = Run::with_input(
+        r#"{"messages":[{"id":"m1","role":"assistant","toolCalls":[
+            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
+    );
+    let asked = script![start(), call("c1", "find", "{}"), confirm(&[("c1", "find")]), end()];
+    let first = taken.play(&asked);
+    assert_eq!(first.end.open[0].interrupt.id.as_str(), "R2:id-1");
+    resumed(
+        &first,
+        "resolved",
+        json!({ "approved": true }),
+        &script![start(), result("c1", "A"), end()],
+    )
+    .gives(&["RESULT id-1 id-1 A", SUCCESS]);
+}
+
+#[test]
+fn a_new_ask_after_the_answer_interrupts_again() {
+    let lines = script![start(), result("c1", "A"), confirm(&[("c2", "send")]), end()];
+    let played = resumed(&asked(), "resolved", json!({ "approved": true }), &lines);
+    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
+    assert_eq!(ids, ["R2:c2"]);
+    let lines = played.lines();
+    assert_eq!(
+        lines[1..5],
+        ["RESULT id-1 c1 A", "CALL c2 send id-2", "CALL+ c2 {\"a\":1}", "CALL. c2"]
+    );
+}

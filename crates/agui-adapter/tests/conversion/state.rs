@@ -1,1 +1,198 @@
-//! wip
+//! Shared state.
+
+use serde_json::{Value, json};
+
+use crate::{Played, Run, play, script, script::*};
+
+fn set(state: Value) -> String {
+    custom("agui.state", json!({ "set": state }))
+}
+
+fn patch(operations: Value) -> String {
+    custom("agui.state", json!({ "patch": operations }))
+}
+
+fn with_state(state: Value) -> Run {
+    Run::with_input(&json!({ "state": state }).to_string())
+}
+
+/// The state of a client that applies everything strictly.
+fn client(mut state: Value, played: &Played) -> Value {
+    for event in played.values() {
+        match event["type"].as_str() {
+            Some("STATE_SNAPSHOT") => state = event["snapshot"].clone(),
+            Some("STATE_DELTA") => {
+                let patch: json_patch::Patch =
+                    serde_json::from_value(event["delta"].clone()).expect("a patch");
+                json_patch::patch(&mut state, &patch).expect("a patch that applies");
+            }
+            _ => {}
+        }
+    }
+    state
+}
+
+const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+
+#[test]
+fn changes_are_deltas_against_what_the_client_has() {
+    let rest = "x".repeat(60);
+    let lines = script![
+        start(),
+        set(json!({ "rest": rest, "steps": [1] })),
+        set(json!({ "rest": rest, "steps": [1, 2] })),
+        set(json!({ "rest": rest, "steps": [1, 2], "title": "x" })),
+        end(),
+    ];
+    let played = with_state(json!({ "rest": rest })).play(&lines);
+    played.gives(&[
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/steps\",\"value\":[1]}]}",
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/steps/1\",\"value\":2}]}",
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/title\",\"value\":\"x\"}]}",
+        SUCCESS,
+    ]);
+    let end = json!({ "rest": rest, "steps": [1, 2], "title": "x" });
+    assert_eq!(client(json!({ "rest": rest }), &played), end);
+    assert_eq!(played.end.state, Some(end));
+}
+
+#[test]
+fn a_delta_longer_than_the_state_is_a_snapshot() {
+    let lines = script![start(), set(json!({ "steps": [1] })), end()];
+    with_state(json!({}))
+        .play(&lines)
+        .gives(&["STATE_SNAPSHOT {\"snapshot\":{\"steps\":[1]}}", SUCCESS]);
+}
+
+#[test]
+fn the_first_change_without_a_known_state_is_a_snapshot() {
+    let rest = "x".repeat(60);
+    let lines = script![
+        start(),
+        patch(json!([{ "op": "add", "path": "/rest", "value": rest }])),
+        patch(json!([{ "op": "add", "path": "/a", "value": 1 }])),
+        end(),
+    ];
+    let snapshot = format!("STATE_SNAPSHOT {{\"snapshot\":{{\"rest\":\"{rest}\"}}}}");
+    play(&lines).gives(&[
+        &snapshot,
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/a\",\"value\":1}]}",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_root_of_another_type_is_a_snapshot() {
+    let lines = script![start(), set(json!([1])), set(json!(null)), set(json!({})), end()];
+    with_state(json!({ "a": 1 })).play(&lines).gives(&[
+        "STATE_SNAPSHOT {\"snapshot\":[1]}",
+        "STATE_SNAPSHOT {\"snapshot\":null}",
+        "STATE_SNAPSHOT {\"snapshot\":{}}",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn keys_are_escaped_in_pointers() {
+    let rest = "x".repeat(80);
+    let base = json!({ "rest": rest });
+    let change = |key: &str, value: Value| {
+        let mut state = base.clone();
+        state[key] = value;
+        state
+    };
+    let lines = script![
+        start(),
+        set(change("user/name", json!("n"))),
+        set(change("a~b", json!(1))),
+        set(change("", json!(2))),
+        set(base.clone()),
+        end(),
+    ];
+    let played = with_state(base.clone()).play(&lines);
+    assert_eq!(
+        played.lines()[1],
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/user~1name\",\"value\":\"n\"}]}"
+    );
+    let sent = played.lines().concat();
+    for path in ["\"/a~0b\"", "\"/\"", "\"/user~1name\""] {
+        assert!(sent.contains(path), "{path}");
+    }
+    assert_eq!(client(base.clone(), &played), base);
+}
+
+#[test]
+fn the_change_comes_before_the_text_that_follows_it() {
+    let lines = script![
+        start(),
+        text("a"),
+        set(json!({ "n": 1 })),
+        text("b"),
+        set(json!({ "n": 2 })),
+        end()
+    ];
+    let played = with_state(json!({})).play(&lines);
+    played.gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 a",
+        "STATE_SNAPSHOT {\"snapshot\":{\"n\":1}}",
+        "TEXT+ id-1 b",
+        "STATE_SNAPSHOT {\"snapshot\":{\"n\":2}}",
+        "TEXT. id-1",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn switched_off_nothing_is_sent_but_the_state_is_kept() {
+    let mut run = with_state(json!({}));
+    run.options.emit_state_events = false;
+    let played = run.play(&script![start(), set(json!({ "n": 1 })), end()]);
+    played.gives(&[SUCCESS]);
+    assert_eq!(played.end.state, Some(json!({ "n": 1 })));
+}
+
+#[test]
+fn a_patch_that_does_not_apply_is_left_out() {
+    let lines = script![
+        start(),
+        patch(json!([{ "op": "remove", "path": "/none" }])),
+        patch(
+            json!([{ "op": "add", "path": "/a", "value": 2 }, { "op": "test", "path": "/a", "value": 3 }])
+        ),
+        patch(json!([{ "op": "what" }])),
+        end(),
+    ];
+    let played = with_state(json!({ "a": 1 })).play(&lines);
+    played.gives(&[SUCCESS]);
+    assert_eq!(played.end.state, None);
+}
+
+#[test]
+fn a_change_to_the_same_is_not_sent() {
+    with_state(json!({ "a": 1 }))
+        .play(&script![start(), set(json!({ "a": 1 })), end()])
+        .gives(&[SUCCESS]);
+}
+
+#[test]
+fn a_stored_state_is_told_first() {
+    let stored = || Run { stored_state: Some(json!({ "a": 1 })), ..Run::default() };
+    stored()
+        .play(&script![start(), end()])
+        .gives(&["STATE_SNAPSHOT {\"snapshot\":{\"a\":1}}", SUCCESS]);
+    let mut off = stored();
+    off.options.emit_state_events = false;
+    off.play(&script![start(), end()]).gives(&[SUCCESS]);
+}
+
+#[test]
+fn a_childs_change_is_tagged() {
+    let lines = script![start(), from("main/a", set(json!({ "n": 1 }))), end()];
+    with_state(json!({})).play(&lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "STATE_SNAPSHOT @id-1 {\"snapshot\":{\"n\":1}}",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}

@@ -1,6 +1,8 @@
 //! Any sequence of agent events gives a stream that the checker accepts, and loses nothing that
 //! no rule says is left out.
 
+#![expect(clippy::expect_used, reason = "a test file; its helpers may fail a test")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
