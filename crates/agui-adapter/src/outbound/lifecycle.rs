@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agui_protocol::RunOutcome;
+use agui_protocol::{RunOutcome, TokenUsage};
 use serde_json::Value;
 
 use super::{
@@ -14,6 +14,7 @@ use crate::{
         event::{EndReason, Failure, Object},
         msg::Block,
     },
+    resume::OpenInterrupt,
     sequencer::{BlockKey, Failed, OwnerId},
 };
 
@@ -152,6 +153,11 @@ fn finish_done(context: &mut StreamContext) {
         context.ending.run_end = Some(end);
         return;
     }
+    finish_raised(raised, usage, context);
+}
+
+/// Ends the run with these interrupts.
+fn finish_raised(raised: Vec<OpenInterrupt>, usage: Vec<TokenUsage>, context: &mut StreamContext) {
     let interrupts = raised.iter().map(|open| open.interrupt.clone()).collect();
     context.sequencer.finish_run(Some(RunOutcome::Interrupt { interrupts }), usage, Object::new());
     let mut end = run_end(EndOutcome::Interrupted, context);
@@ -207,6 +213,7 @@ pub(super) fn finish_stream(end: StreamEnd, context: &mut StreamContext) {
             context,
         ),
         StreamEnd::Failed(failure) => finish_failed(failure, context),
+        StreamEnd::Raise(raised) => finish_raised(raised, Vec::new(), context),
         StreamEnd::Cancelled(reason) => finish_cancelled(reason, context),
     }
 }

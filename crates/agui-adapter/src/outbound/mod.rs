@@ -82,6 +82,8 @@ pub enum StreamEnd {
     Completed,
     /// The stream failed, or the run was stopped by a limit that counts as a failure.
     Failed(RunFailure),
+    /// The run only raises interrupts that the thread's last run deferred.
+    Raise(Vec<OpenInterrupt>),
     /// The run was stopped on purpose; the reason is machine readable, e.g. `cancelled`.
     Cancelled(&'static str),
 }
