@@ -10,7 +10,10 @@ use anyhow::{Context, anyhow};
 use super::{CONFIG, Failure, ServeArguments, UNAVAILABLE, load};
 use crate::{
     agents::registry::{BuildError, Registry},
-    config::{AguiConfig, Config, Loaded, place::Places},
+    config::{
+        AguiConfig, Config, Loaded,
+        place::{self, Places},
+    },
     server::Server,
     telemetry::{self, LogFormat},
 };
@@ -46,12 +49,18 @@ fn start_logs() -> Result<(), Failure> {
         .map_err(|error| Failure { code: CONFIG, error })
 }
 
-/// A fault of an agent with its place: the line of its script, else the place of its key.
+/// A fault of an agent with its place: the line of its script, the item of its `events`, else its
+/// key.
 fn placed(error: &BuildError, places: &Places) -> String {
-    if error.file.is_some() {
-        return error.to_string();
+    let Some(file) = &error.file else {
+        return places.error(&error.path, &error.message).to_string();
+    };
+    let events = file.to_string_lossy();
+    let index = error.line.and_then(|line| line.checked_sub(1));
+    match index.map(|index| place::item(&events, index)) {
+        Some(path) if places.knows(&path) => places.error(&path, &error.message).to_string(),
+        _ => error.to_string(),
     }
-    places.error(&error.path, &error.message).to_string()
 }
 
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
