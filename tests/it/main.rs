@@ -6,3 +6,7 @@
 
 #[cfg(test)]
 mod config;
+#[cfg(test)]
+mod config_errors;
+#[cfg(test)]
+mod env_override;
