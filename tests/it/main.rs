@@ -10,3 +10,5 @@ mod config;
 mod config_errors;
 #[cfg(test)]
 mod env_override;
+#[cfg(test)]
+mod frontends;
