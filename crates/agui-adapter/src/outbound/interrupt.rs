@@ -241,7 +241,11 @@ impl StreamContext {
             // A tool of the client asks its user itself, if it has to.
             let is_frontend = self.is_frontend_tool(self.ask_name(&ask));
             let open = self.call_interrupt(&ask, is_frontend);
-            if is_frontend { &mut frontend } else { &mut raised }.push(open);
+            let list = if is_frontend { &mut frontend } else { &mut raised };
+            // Two owners that wait for one call wait for one answer.
+            if !list.iter().any(|other: &OpenInterrupt| other.interrupt.id == open.interrupt.id) {
+                list.push(open);
+            }
         }
         raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
         if self.options.frontend_tool_outcome == FrontendToolOutcome::Interrupt {

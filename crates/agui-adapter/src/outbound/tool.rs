@@ -272,7 +272,9 @@ fn end_result(
     context: &mut StreamContext,
 ) {
     if state == ResultState::Running {
-        let text = context.results.suspended_text(owner, call);
+        let (name, content) = context.results.take(owner, call).unwrap_or_default();
+        let text = Some(content.into_content().text_content()).filter(|text| !text.is_empty());
+        context.sequencer.ensure_call(owner, call, &name, "");
         let asker = context.sequencer.owner_of_call(owner, call);
         context.asks.suspended(asker, reply, call, text);
         context.sequencer.flush_call_ends(owner);

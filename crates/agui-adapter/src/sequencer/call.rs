@@ -355,7 +355,7 @@ impl Sequencer {
         if known || self.phase == Phase::Ended {
             return;
         }
-        self.start_call(owner, id, name);
+        self.start_call(owner, id, if name.is_empty() { UNKNOWN_TOOL } else { name });
         self.call_args(owner, id, arguments);
         self.end_call(owner, id, None);
     }
