@@ -5,6 +5,8 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
+mod architecture;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod config_errors;
@@ -12,3 +14,9 @@ mod config_errors;
 mod env_override;
 #[cfg(test)]
 mod frontends;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod support;
