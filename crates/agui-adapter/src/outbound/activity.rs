@@ -31,6 +31,7 @@ struct Shown {
     owner: OwnerId,
     id: String,
     message_id: MessageId,
+    activity_type: String,
     content: Value,
 }
 
@@ -51,7 +52,7 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
             snapshot(owner, id, activity_type, content.clone(), context);
         }
         ActivityChange::Patch(operations) => {
-            patch(owner, id, activity_type, operations, context);
+            patch(owner, id, operations, context);
         }
     }
 }
@@ -68,6 +69,7 @@ fn snapshot(
     let message_id = match known {
         Some(shown) => {
             shown.content = Value::Object(content.clone());
+            activity_type.clone_into(&mut shown.activity_type);
             shown.message_id.clone()
         }
         None => {
@@ -76,6 +78,7 @@ fn snapshot(
                 owner,
                 id: id.to_owned(),
                 message_id: message_id.clone(),
+                activity_type: activity_type.to_owned(),
                 content: Value::Object(content.clone()),
             });
             message_id
@@ -93,13 +96,7 @@ fn snapshot(
 
 /// A patch of an activity that was never shown, or that does not apply, or that would make the
 /// content something else than an object, is left out (ACT-2, ACT-4).
-fn patch(
-    owner: OwnerId,
-    id: &str,
-    activity_type: &str,
-    operations: &Value,
-    context: &mut StreamContext,
-) {
+fn patch(owner: OwnerId, id: &str, operations: &Value, context: &mut StreamContext) {
     let activities = &mut context.activities.shown;
     let Some(shown) = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id)
     else {
@@ -114,8 +111,8 @@ fn patch(
         return;
     };
     shown.content = content;
-    let message_id = shown.message_id.clone();
-    let activity_type = activity_type.to_owned();
+    // The type is the snapshot's, whatever the patch says (ACT-3).
+    let (message_id, activity_type) = (shown.message_id.clone(), shown.activity_type.clone());
     context.sequencer.emit(owner, |subagent_run_id| Body::ActivityDelta {
         message_id,
         activity_type,

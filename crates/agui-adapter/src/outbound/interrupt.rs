@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     context::{StreamContext, object},
-    owed::{Owed, owed_by},
+    owed::{Owed, denial, owed_by},
     tool::ResultContent,
 };
 use crate::{
@@ -119,6 +119,7 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
         }
         AgentEventKind::Question { id, message, schema } => {
             context.sequencer.flush_call_ends(owner);
+            // Asked again is asked once.
             context.asks.questions.retain(|other| other.owner != owner || other.id != *id);
             context.asks.questions.push(Question {
                 owner,
@@ -145,7 +146,6 @@ fn add_ask(
         context.sequencer.ensure_call(owner, &call.id, &call.name, &call.arguments);
         context.sequencer.flush_call_ends(owner);
     }
-    let owner = context.sequencer.owner_of_call(owner, &call.id);
     let source = event.source.as_deref().map(str::to_owned);
     let asks = &mut context.asks;
     if external {
@@ -155,6 +155,7 @@ fn add_ask(
         ask.call = call.clone();
         return;
     }
+    // A call waits for one thing at a time: the latest.
     asks.open.retain(|ask| ask.owner != owner || ask.call.id != call.id);
     asks.open.push(Ask {
         owner,
@@ -172,7 +173,17 @@ fn confirmed(owner: OwnerId, results: &[Confirmation], context: &mut StreamConte
         let call = &result.call;
         context.asks.answered(owner, &call.id);
         if !result.confirmed && !call.id.is_empty() {
-            context.owe(Owed::denial(&call.id, &call.name));
+            context.owe(
+                owner,
+                Owed {
+                    tag: context.sequencer.tag(owner),
+                    call: call.id.clone(),
+                    wire: context.sequencer.wire_id(owner, &call.id),
+                    name: call.name.clone(),
+                    content: ResultContent::text(&denial(None)),
+                    state: ResultState::Denied,
+                },
+            );
         }
     }
 }
@@ -181,19 +192,20 @@ fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamCont
     context.sequencer.flush_call_ends(owner);
     for result in results {
         if result.state == ResultState::Running {
-            let owner = context.sequencer.owner_of_call(owner, &result.call_id);
             context.asks.suspended(owner, "", &result.call_id, None);
             continue;
         }
         context.asks.answered(owner, &result.call_id);
         let owed = Owed {
+            tag: context.sequencer.tag(owner),
             call: result.call_id.clone(),
+            wire: context.sequencer.wire_id(owner, &result.call_id),
             name: result.name.clone(),
             content: ResultContent::of_blocks(&result.output),
             state: result.state,
         };
-        context.forget_owed(&result.call_id);
-        context.owe(owed);
+        context.forget_owed(owner, &result.call_id);
+        context.owe(owner, owed);
     }
 }
 
@@ -237,17 +249,15 @@ impl StreamContext {
         let (asks, questions) =
             (std::mem::take(&mut self.asks.open), std::mem::take(&mut self.asks.questions));
         let (mut raised, mut frontend) = (Vec::new(), Vec::new());
-        for ask in asks {
+        let mut ids = self.interrupt_ids(&asks, &questions).into_iter();
+        for (ask, id) in asks.iter().zip(ids.by_ref()) {
             // A tool of the client asks its user itself, if it has to.
-            let is_frontend = self.is_frontend_tool(self.ask_name(&ask));
-            let open = self.call_interrupt(&ask, is_frontend);
-            let list = if is_frontend { &mut frontend } else { &mut raised };
-            // Two owners that wait for one call wait for one answer.
-            if !list.iter().any(|other: &OpenInterrupt| other.interrupt.id == open.interrupt.id) {
-                list.push(open);
-            }
+            let is_frontend = self.is_frontend_tool(self.ask_name(ask));
+            let open = self.call_interrupt(ask, id, is_frontend);
+            if is_frontend { &mut frontend } else { &mut raised }.push(open);
         }
-        raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
+        let questions = questions.iter().zip(ids);
+        raised.extend(questions.map(|(question, id)| self.question_interrupt(question, id)));
         if self.options.frontend_tool_outcome == FrontendToolOutcome::Interrupt {
             frontend.append(&mut raised);
             return (frontend, Vec::new());
@@ -255,22 +265,40 @@ impl StreamContext {
         (raised, frontend)
     }
 
-    /// Whether the run would end with interrupts: something waits, and no call of the client's own
-    /// tools has to be answered first.
-    pub(super) fn will_interrupt(&self) -> bool {
-        let pending = self.options.frontend_tool_outcome == FrontendToolOutcome::Pending;
-        let frontend = |ask: &Ask| self.is_frontend_tool(self.ask_name(ask));
-        self.asks.any_open() && !(pending && self.asks.open.iter().any(frontend))
+    /// Whether a run that ends now ends with interrupts.
+    pub(super) fn raises_interrupts(&self) -> bool {
+        let Asks { open, questions, .. } = &self.asks;
+        let is_frontend = |ask: &Ask| self.is_frontend_tool(self.ask_name(ask));
+        let frontend = open.iter().filter(|ask| is_frontend(ask)).count();
+        match self.options.frontend_tool_outcome {
+            FrontendToolOutcome::Interrupt => self.asks.any_open(),
+            FrontendToolOutcome::Pending => frontend == 0 && open.len() + questions.len() > 0,
+        }
     }
 
     /// The ids of the interrupts that one owner raised.
     pub(super) fn interrupt_ids_of(&self, owner: OwnerId) -> Vec<InterruptId> {
-        let asks = self.asks.open.iter().filter(|ask| ask.owner == owner);
-        let asks = asks.filter(|ask| !self.is_frontend_tool(self.ask_name(ask)));
-        let questions = self.asks.questions.iter().filter(|question| question.owner == owner);
-        asks.map(|ask| self.call_interrupt_id(ask))
-            .chain(questions.map(|question| self.question_interrupt_id(question)))
-            .collect()
+        let Asks { open, questions, .. } = &self.asks;
+        let pending = self.options.frontend_tool_outcome == FrontendToolOutcome::Pending;
+        let is_frontend = |ask: &Ask| pending && self.is_frontend_tool(self.ask_name(ask));
+        let raised = open.iter().map(|ask| ask.owner == owner && !is_frontend(ask));
+        let raised = raised.chain(questions.iter().map(|question| question.owner == owner));
+        let ids = self.interrupt_ids(open, questions).into_iter().zip(raised);
+        ids.filter(|(_, raised)| *raised).map(|(id, _)| id).collect()
+    }
+
+    /// The ids of everything that waits, asks first. Two owners may use the same ids: a later
+    /// one gets a number (INT-2).
+    fn interrupt_ids(&self, asks: &[Ask], questions: &[Question]) -> Vec<InterruptId> {
+        let plain = asks.iter().map(|ask| self.call_interrupt_id(ask));
+        let plain = plain.chain(questions.iter().map(|q| self.question_interrupt_id(q)));
+        let mut ids: Vec<InterruptId> = Vec::new();
+        for id in plain {
+            let numbered = (2..).map(|n| InterruptId::from(format!("{}:{n}", id.as_str())));
+            let free = std::iter::once(id.clone()).chain(numbered).find(|id| !ids.contains(id));
+            ids.extend(free);
+        }
+        ids
     }
 
     /// The tool, as the client saw the call; the ask's own word where there was no call.
@@ -283,20 +311,18 @@ impl StreamContext {
         self.sequencer.wire_id(ask.owner, &ask.call.id)
     }
 
-    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply. The calls
-    /// of a child that is shown as CUSTOM events are not unique by themselves.
+    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
     fn call_interrupt_id(&self, ask: &Ask) -> InterruptId {
         let call = self.ask_wire_id(ask);
-        let child = self.child_id(ask.owner).filter(|_| self.is_custom_child(ask.owner));
-        if ask.reply.is_empty() && child.is_none() {
+        if ask.reply.is_empty() {
             return InterruptId::from(call.as_str());
         }
-        joined(&[Some(ask.reply.as_str()), child, Some(call.as_str())])
+        InterruptId::from(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
     }
 
     fn question_interrupt_id(&self, question: &Question) -> InterruptId {
         let run = self.sequencer.run_id().as_str();
-        joined(&[Some(run), self.child_id(question.owner), Some(question.id.as_str())])
+        InterruptId::from(format!("{}:{}", escape(run), escape(&question.id)))
     }
 
     fn interrupt_owner(&self, owner: OwnerId) -> Option<SubagentRunId> {
@@ -323,7 +349,7 @@ impl StreamContext {
         }
     }
 
-    fn call_interrupt(&self, ask: &Ask, is_frontend: bool) -> OpenInterrupt {
+    fn call_interrupt(&self, ask: &Ask, id: InterruptId, is_frontend: bool) -> OpenInterrupt {
         let call = self.stored_call(ask);
         let kind = match (is_frontend, ask.external) {
             (true, _) => InterruptKind::FrontendTool,
@@ -337,7 +363,7 @@ impl StreamContext {
         };
         let interrupt = Interrupt {
             subagent_run_id: self.interrupt_owner(ask.owner),
-            id: self.call_interrupt_id(ask),
+            id,
             reason: "tool_call".to_owned(),
             message: Some(message),
             tool_call_id: Some(self.ask_wire_id(ask)),
@@ -355,10 +381,10 @@ impl StreamContext {
         }
     }
 
-    fn question_interrupt(&self, question: &Question) -> OpenInterrupt {
+    fn question_interrupt(&self, question: &Question, id: InterruptId) -> OpenInterrupt {
         let interrupt = Interrupt {
             subagent_run_id: self.interrupt_owner(question.owner),
-            id: self.question_interrupt_id(question),
+            id,
             reason: "input_required".to_owned(),
             message: Some(question.message.clone()),
             tool_call_id: None,
@@ -421,11 +447,6 @@ fn approval_schema() -> Object {
         Value::Object(schema) => schema,
         _ => Object::new(),
     }
-}
-
-fn joined(parts: &[Option<&str>]) -> InterruptId {
-    let parts: Vec<String> = parts.iter().flatten().map(|part| escape(part)).collect();
-    InterruptId::from(parts.join(":"))
 }
 
 /// Keeps `<a>:<b>` unambiguous.

@@ -19,7 +19,7 @@ mod text;
 mod tool;
 mod usage;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use agui_protocol::{Event, RunAgentInput, ToolCallId};
 use serde_json::Value;
@@ -304,8 +304,9 @@ impl RunEnd {
     }
 }
 
-/// The calls that the answers are about, by the agent's own id.
-fn resumed_calls(answered: &[Decision]) -> HashMap<String, Earlier> {
+/// The calls that the answers are about. A call of a child shown as CUSTOM events has no owner
+/// that the client knows, and was never the client's.
+fn resumed_calls(answered: &[Decision]) -> Vec<Earlier> {
     let calls = answered.iter().filter_map(|decision| {
         let call = match &decision.verdict {
             Verdict::Approved { call, .. }
@@ -313,9 +314,12 @@ fn resumed_calls(answered: &[Decision]) -> HashMap<String, Earlier> {
             | Verdict::Result { call, .. } => call,
             Verdict::Answer { .. } => return None,
         };
+        if decision.open.is_of_custom_child() {
+            return None;
+        }
         let wire = ToolCallId::from(call.wire_id.as_str());
         let tag = decision.open.interrupt.subagent_run_id.clone();
-        Some((call.id.clone(), Earlier { wire, tag }))
+        Some(Earlier::new(call.id.clone(), wire, call.name.clone(), tag))
     });
     calls.collect()
 }

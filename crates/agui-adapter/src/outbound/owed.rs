@@ -1,11 +1,11 @@
-//! Answers to calls that the client gets even if the agent sends none: the Java wire has no
-//! result for a call that the person denied, nor for one that was run outside.
+//! Answers that the client is owed: results of calls that a person denied, or that were run
+//! outside, for which the agent may send no result of its own.
 
-use agui_protocol::{Message, ToolCallId};
+use agui_protocol::{Message, SubagentRunId, ToolCallId};
 
 use super::{
     context::StreamContext,
-    tool::{ResultContent, send_result},
+    tool::{ResultContent, result_metadata, send_result},
 };
 use crate::{
     model::event::ResultState,
@@ -13,30 +13,27 @@ use crate::{
     sequencer::OwnerId,
 };
 
-/// One such answer.
+/// An answer that the client gets even if the agent sends no result for the call: Java sends
+/// none for a call that the person denied, nor for one that was run outside.
 pub(super) struct Owed {
+    /// The sub-agent that made the call.
+    pub(super) tag: Option<SubagentRunId>,
     pub(super) call: String,
+    pub(super) wire: ToolCallId,
     pub(super) name: String,
     pub(super) content: ResultContent,
     pub(super) state: ResultState,
 }
 
-impl Owed {
-    /// The person denied the call, without a reason.
-    pub(super) fn denial(call: &str, name: &str) -> Self {
-        Self {
-            call: call.to_owned(),
-            name: name.to_owned(),
-            content: ResultContent::text(&denial(None)),
-            state: ResultState::Denied,
-        }
-    }
-}
-
-/// What an answer of the run's resume makes the client expect.
+/// What an answer to an interrupt makes the client expect.
 pub(super) fn owed_by(decision: &Decision) -> Option<Owed> {
+    if decision.open.is_of_custom_child() {
+        return None;
+    }
     let owed = |call: &StoredCall, text: &str, state| Owed {
+        tag: decision.open.interrupt.subagent_run_id.clone(),
         call: call.id.clone(),
+        wire: ToolCallId::from(call.wire_id.as_str()),
         name: call.name.clone(),
         content: ResultContent::text(text),
         state,
@@ -54,7 +51,7 @@ pub(super) fn owed_by(decision: &Decision) -> Option<Owed> {
 }
 
 /// AgentScope's own sentence, and the person's reason.
-fn denial(reason: Option<&str>) -> String {
+pub(super) fn denial(reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("Permission denied by user: {reason}"),
         None => "Permission denied by user".to_owned(),
@@ -62,21 +59,26 @@ fn denial(reason: Option<&str>) -> String {
 }
 
 impl StreamContext {
-    /// Owes the client an answer, unless it is the client's to give or owed already.
-    pub(super) fn owe(&mut self, owed: Owed) {
-        let started = self.sequencer.call_of(OwnerId::ROOT, &owed.call);
+    /// A child shown as CUSTOM events has no calls that the client could get an answer to.
+    pub(super) fn owe(&mut self, owner: OwnerId, owed: Owed) {
+        let started = self.sequencer.call_of(owner, &owed.call);
         let tool = started.map_or(owed.name.as_str(), |index| self.sequencer.call_name(index));
         if self.is_frontend_tool(tool) {
             return;
         }
-        if !self.asks.owed.iter().any(|other| other.call == owed.call) {
+        let known = |other: &Owed| other.call == owed.call && other.tag == owed.tag;
+        if !self.is_custom_child(owner) && !self.asks.owed.iter().any(known) {
             self.asks.owed.push(owed);
         }
     }
 
     /// The agent answered the call itself.
-    pub(super) fn forget_owed(&mut self, call: &str) {
-        self.asks.owed.retain(|owed| owed.call != call);
+    pub(super) fn forget_owed(&mut self, owner: OwnerId, call: &str) {
+        if self.asks.owed.is_empty() || self.is_custom_child(owner) {
+            return;
+        }
+        let tag = self.sequencer.tag(owner);
+        self.asks.owed.retain(|owed| owed.call != call || owed.tag != tag);
     }
 
     /// Sends the answers that the agent did not send: before anything that comes after them.
@@ -88,15 +90,26 @@ impl StreamContext {
             if self.answered_by_client(&owed) {
                 continue;
             }
-            send_result(OwnerId::ROOT, &owed.call, &owed.name, owed.content, owed.state, self);
+            match self.sequencer.owner_with(owed.tag.as_ref()) {
+                Some(owner) => {
+                    send_result(owner, &owed.call, &owed.name, owed.content, owed.state, self);
+                }
+                None => send_earlier_result(owed, self),
+            }
         }
     }
 
     /// A tool of the client whose result the client already put into its messages.
     fn answered_by_client(&self, owed: &Owed) -> bool {
-        let wire = self.sequencer.wire_id(OwnerId::ROOT, &owed.call);
-        self.is_frontend_tool(&owed.name) && has_tool_message(&self.input.messages, &wire)
+        self.is_frontend_tool(&owed.name) && has_tool_message(&self.input.messages, &owed.wire)
     }
+}
+
+/// The answer to a call of a child that does not come back in this run.
+fn send_earlier_result(owed: Owed, context: &mut StreamContext) {
+    let metadata = result_metadata(owed.state);
+    let content = owed.content.into_content();
+    context.sequencer.earlier_result(owed.tag.as_ref(), &owed.call, content, metadata);
 }
 
 fn has_tool_message(messages: &[Message], call: &ToolCallId) -> bool {

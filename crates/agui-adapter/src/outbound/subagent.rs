@@ -35,8 +35,9 @@ pub(super) struct Invocation {
     /// AGENT_START was seen, so AGENT_END is to come.
     started: bool,
     pub(super) ended: bool,
-    /// AGENT_END came while it asks; whether it is suspended is known at the end of the run.
-    waiting: bool,
+    /// AGENT_END came while something of it waits. Whether it is suspended is only known when the
+    /// run ends (SUB-13).
+    paused: bool,
     in_model_call: bool,
     delegated_by: Option<CallIndex>,
     replies: Vec<String>,
@@ -68,6 +69,12 @@ impl Children {
         Self { active: HashMap::new(), list: Vec::new(), suspended: suspended.collect() }
     }
 
+    fn deactivate(&mut self, at: usize) {
+        if let Some(active) = self.active.get_mut(&self.list[at].key) {
+            active.retain(|other| *other != at);
+        }
+    }
+
     fn resumed_id(&mut self, source: &str) -> Option<SubagentRunId> {
         let at = self.suspended.iter().position(|(of, _)| of == source)?;
         let (_, id) = self.suspended.remove(at);
@@ -94,7 +101,15 @@ impl Children {
         });
         let by_call = || {
             let call = call_of(&event.kind)?;
-            several.iter().find(|&&at| (context.has_call)(self.list[at].owner, call))
+            let knows = |&&at: &&usize| {
+                let child = &self.list[at];
+                (context.has_call)(child.owner, call)
+                    || child.calls.iter().any(|known| known.id == call)
+            };
+            // Two may use the same call id: the one that is being answered, else the latest.
+            let answering =
+                several.iter().find(|&&at| (context.is_answering)(self.list[at].owner, call));
+            answering.or_else(|| several.iter().rev().find(knows))
         };
         let idle = || {
             several.iter().find(|&&at| {
@@ -109,13 +124,14 @@ impl Children {
 /// What telling invocations apart needs to know of their calls.
 struct Lookup<'a> {
     has_call: &'a dyn Fn(OwnerId, &str) -> bool,
+    is_answering: &'a dyn Fn(OwnerId, &str) -> bool,
     is_busy: &'a dyn Fn(OwnerId) -> bool,
 }
 
 impl StreamContext {
     /// The owner of a child's event; a child that is not there is announced.
     pub(super) fn child_owner(&mut self, event: &AgentEvent, source: &Arc<str>) -> OwnerId {
-        let at = self.find_child(event, source);
+        let at = self.find_child(event, source).or_else(|| self.wake_child(event, source));
         let at = at.unwrap_or_else(|| self.start_child(event, source, last_segment(source), false));
         self.remember_reply(at, event);
         self.children.list[at].owner
@@ -138,18 +154,18 @@ impl StreamContext {
         let sequencer = &self.sequencer;
         let lookup = Lookup {
             has_call: &|owner, call| sequencer.owns_call(owner, call),
+            is_answering: &|owner, call| self.results.is_open(owner, call),
             is_busy: &|owner| !sequencer.unanswered_of(owner).is_empty(),
         };
         self.children.find(&key_of(event, source), event, &lookup)
     }
 
     fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
-        let several = self.children.active.get(&self.children.list[at].key);
-        if let (Some(reply), true) = (reply_of(&event.kind), several.is_some_and(|s| s.len() > 1)) {
-            let replies = &mut self.children.list[at].replies;
-            if !replies.iter().any(|known| known == reply) {
-                replies.push(reply.to_owned());
-            }
+        let Some(reply) = reply_of(&event.kind) else { return };
+        let replies = &mut self.children.list[at].replies;
+        // The latest first: nearly every event repeats it.
+        if !replies.iter().rev().any(|known| known == reply) {
+            replies.push(reply.to_owned());
         }
     }
 
@@ -183,13 +199,14 @@ impl StreamContext {
             name: name.to_owned(),
             started,
             ended: false,
-            waiting: false,
+            paused: false,
             in_model_call: false,
             delegated_by: call,
             replies: Vec::new(),
             calls: Vec::new(),
         });
         let at = self.children.list.len() - 1;
+        self.remember_reply(at, event);
         self.children.active.entry(key).or_default().push(at);
         at
     }
@@ -234,22 +251,19 @@ impl StreamContext {
         candidates.iter().find(names).or(candidates.last()).copied()
     }
 
-    /// A child's AGENT_START: a new invocation, unless its events came first or it goes on after
-    /// an ask.
+    /// A child's AGENT_START: a new invocation, unless its events came first.
     pub(super) fn begin_child(
         &mut self,
         event: &AgentEvent,
         source: &Arc<str>,
         name: &str,
     ) -> usize {
-        let known = self.find_child(event, source).filter(|&at| {
-            let child = &self.children.list[at];
-            !child.started || child.waiting
-        });
-        match known {
+        let implicit = self
+            .find_child(event, source)
+            .filter(|&at| !self.children.list[at].started && !self.children.list[at].ended);
+        match implicit {
             Some(at) => {
                 self.children.list[at].started = true;
-                self.children.list[at].waiting = false;
                 at
             }
             None => {
@@ -268,13 +282,10 @@ impl StreamContext {
     ) -> Option<usize> {
         let at = self.find_child(event, source)?;
         let owner = self.children.list[at].owner;
-        let asks = !self.interrupt_ids_of(owner).is_empty();
         let end = match reason {
             EndReason::Failed(failure) => failed(failure),
-            _ if asks && !self.is_custom_child(owner) => {
-                self.flush_media(Some(owner));
-                self.sequencer.close_items(owner);
-                self.children.list[at].waiting = true;
+            _ if self.may_pause(owner) => {
+                self.pause_child(at);
                 return Some(at);
             }
             _ => OwnerEnd::Finished,
@@ -283,13 +294,33 @@ impl StreamContext {
         Some(at)
     }
 
+    fn may_pause(&self, owner: OwnerId) -> bool {
+        self.subagents == SubagentEvents::Attributed && !self.interrupt_ids_of(owner).is_empty()
+    }
+
+    fn pause_child(&mut self, at: usize) {
+        self.children.list[at].paused = true;
+        self.children.deactivate(at);
+        let owner = self.children.list[at].owner;
+        self.flush_media(Some(owner));
+        self.sequencer.close_items(owner);
+    }
+
+    /// A paused invocation that goes on within the run: it was answered meanwhile.
+    fn wake_child(&mut self, event: &AgentEvent, source: &str) -> Option<usize> {
+        let key = key_of(event, source);
+        let at = self.children.list.iter().position(|child| child.paused && child.key == key)?;
+        self.children.list[at].paused = false;
+        self.children.active.entry(key).or_default().push(at);
+        Some(at)
+    }
+
     pub(super) fn close_child(&mut self, at: usize, end: OwnerEnd) {
         let child = &mut self.children.list[at];
         child.ended = true;
-        let (owner, key) = (child.owner, child.key.clone());
-        if let Some(active) = self.children.active.get_mut(&key) {
-            active.retain(|other| *other != at);
-        }
+        child.paused = false;
+        let owner = child.owner;
+        self.children.deactivate(at);
         self.flush_media(Some(owner));
         self.sequencer.end_owner(owner, end);
     }
@@ -311,24 +342,18 @@ impl StreamContext {
                     message: "The run was stopped.".to_owned(),
                     code: "CANCELLED".to_owned(),
                 },
-                RunClose::Interrupted if child.started || !asked.is_empty() => {
-                    OwnerEnd::Suspended(asked)
-                }
-                RunClose::Success if child.started && !child.waiting => OwnerEnd::Failed {
+                RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
+                RunClose::Interrupted | RunClose::Success if child.paused => OwnerEnd::Finished,
+                RunClose::Interrupted if child.started => OwnerEnd::Suspended(asked),
+                RunClose::Success if child.started => OwnerEnd::Failed {
                     message: "The sub-agent did not finish.".to_owned(),
                     code: "AGENT_ENDED_EARLY".to_owned(),
                 },
-                RunClose::Interrupted | RunClose::Success => OwnerEnd::Finished,
+                RunClose::Interrupted | RunClose::Pending | RunClose::Success => OwnerEnd::Finished,
             };
             self.end_child_shown_as_custom(at, &end);
             self.close_child(at, end);
         }
-    }
-
-    /// The invocation that an owner is; `None` = the root agent.
-    pub(super) fn child_id(&self, owner: OwnerId) -> Option<&str> {
-        let child = self.children.list.iter().find(|child| child.owner == owner)?;
-        Some(child.id.as_str())
     }
 
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.
@@ -342,6 +367,8 @@ impl StreamContext {
 pub(super) enum RunClose<'a> {
     Success,
     Interrupted,
+    /// With success, for calls that the client runs itself; whoever made them waits for them.
+    Pending,
     Cancelled,
     Failed(&'a str),
 }
@@ -372,6 +399,9 @@ fn mentions(arguments: &str, agent: &str, name: &str) -> bool {
 
 fn reply_of(kind: &AgentEventKind) -> Option<&str> {
     match kind {
+        AgentEventKind::AgentStart { reply, .. } | AgentEventKind::AgentEnd { reply, .. } => {
+            reply.as_deref()
+        }
         AgentEventKind::ModelCallStart { reply, .. }
         | AgentEventKind::ModelCallEnd { reply, .. }
         | AgentEventKind::TextBlockStart { reply, .. }

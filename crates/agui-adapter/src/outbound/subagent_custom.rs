@@ -166,7 +166,6 @@ fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
     let known = find_call(at, call, context).map(|call| call.name.clone());
     context.asks.answered(owner, call);
-    context.forget_owed(call);
     let content = serde_json::to_value(content.into_content()).unwrap_or_default();
     let members = [
         ("toolCallId", call.into()),

@@ -272,11 +272,8 @@ fn end_result(
     context: &mut StreamContext,
 ) {
     if state == ResultState::Running {
-        let (name, content) = context.results.take(owner, call).unwrap_or_default();
-        let text = Some(content.into_content().text_content()).filter(|text| !text.is_empty());
-        context.sequencer.ensure_call(owner, call, &name, "");
-        let asker = context.sequencer.owner_of_call(owner, call);
-        context.asks.suspended(asker, reply, call, text);
+        let text = context.results.suspended_text(owner, call);
+        context.asks.suspended(owner, reply, call, text);
         context.sequencer.flush_call_ends(owner);
         return;
     }
@@ -293,7 +290,7 @@ fn end_result(
         return;
     }
     context.asks.answered(owner, call);
-    context.forget_owed(call);
+    context.forget_owed(owner, call);
     send_result(owner, call, &name, content, state, context);
 }
 
@@ -306,11 +303,17 @@ pub(super) fn send_result(
     state: ResultState,
     context: &mut StreamContext,
 ) {
+    let metadata = result_metadata(state);
+    context.sequencer.call_result(owner, call, name, content.into_content(), metadata);
+}
+
+/// What the metadata of a result says of its state.
+pub(super) fn result_metadata(state: ResultState) -> Object {
     let mut metadata = Object::new();
     if state != ResultState::Success {
         metadata.insert(STATE_KEY.to_owned(), Value::from(state.as_str()));
     }
-    context.sequencer.call_result(owner, call, name, content.into_content(), metadata);
+    metadata
 }
 
 /// Metadata key of a result that was not a success.

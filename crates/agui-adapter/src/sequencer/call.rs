@@ -6,7 +6,7 @@ use agui_protocol::{
     event::{EncryptedSubtype, ToolRole},
 };
 
-use super::{Earlier, OwnerId, Phase, Sequencer};
+use super::{OwnerId, Phase, Sequencer};
 use crate::model::event::Object;
 
 /// A call that this run started, in start order.
@@ -57,12 +57,9 @@ impl Sequencer {
         self.close_reasoning(owner);
         self.close_texts(owner);
         let index = CallIndex(self.calls.len());
-        let resumed = self.resumed.get(id).cloned();
-        let visible = resumed.is_none();
-        let wire = match resumed {
-            Some(earlier) => earlier.wire,
-            None => self.fresh_call_id(id),
-        };
+        let announced = self.announced_before(owner, id, name);
+        let visible = announced.is_none();
+        let wire = announced.unwrap_or_else(|| self.fresh_call_id(id));
         let parent = visible.then(|| self.carrier(owner));
         self.calls.push(Call {
             owner,
@@ -80,7 +77,8 @@ impl Sequencer {
         let state = &mut self.owners[owner.0];
         state.open_calls.push(index);
         state.calls.insert(id.to_owned(), index);
-        self.used.insert(wire);
+        let tag = self.tag(owner);
+        self.earlier.mark_used(wire, tag);
         self.push_start(index);
         Started::New(index)
     }
@@ -99,9 +97,16 @@ impl Sequencer {
         same.then_some(index)
     }
 
+    /// A call of an earlier run that the agent goes on with: the client has it. Once it has its
+    /// answer, or under another name, the id means another call.
+    fn announced_before(&self, owner: OwnerId, id: &str, name: &str) -> Option<ToolCallId> {
+        let earlier = self.earlier.resumed(id, self.owners[owner.0].tag.as_ref())?;
+        (!earlier.answered && earlier.name == name).then(|| earlier.wire.clone())
+    }
+
     /// The agent's id if the client can have it, else a minted one.
     fn fresh_call_id(&mut self, id: &str) -> ToolCallId {
-        if !id.trim().is_empty() && !self.used.contains(id) {
+        if !id.trim().is_empty() && !self.earlier.is_used(id) {
             return ToolCallId::from(id);
         }
         ToolCallId::from(self.ids.next_id())
@@ -248,6 +253,34 @@ impl Sequencer {
         self.flush_call_ends(owner);
         let (tool_call_id, subagent_run_id) = self.answered_call(owner, id, name);
         self.new_turn(owner);
+        self.push_result(tool_call_id, content, metadata, subagent_run_id);
+    }
+
+    /// Answers a call of an earlier run whose owner is not there in this one. `false` = there is
+    /// no such call.
+    pub(crate) fn earlier_result(
+        &mut self,
+        tag: Option<&SubagentRunId>,
+        id: &str,
+        content: Content,
+        metadata: Object,
+    ) -> bool {
+        if self.phase == Phase::Ended {
+            return false;
+        }
+        let Some(wire) = self.earlier.answer(id, tag) else { return false };
+        self.start_run();
+        self.push_result(wire, content, metadata, tag.cloned());
+        true
+    }
+
+    fn push_result(
+        &mut self,
+        tool_call_id: ToolCallId,
+        content: Content,
+        metadata: Object,
+        subagent_run_id: Option<SubagentRunId>,
+    ) {
         let message_id = self.next_message_id();
         let mut event = Event::new(Body::ToolCallResult {
             message_id,
@@ -268,34 +301,39 @@ impl Sequencer {
         id: &str,
         name: &str,
     ) -> (ToolCallId, Option<SubagentRunId>) {
-        if let Some(index) = self.call_of(owner, id) {
-            self.close_call(index);
-            let call = &mut self.calls[index.0];
-            call.results += 1;
-            return (call.wire.clone(), self.owners[call.owner.0].tag.clone());
-        }
-        if let Some(Earlier { wire, tag }) = self.resumed.get(id).cloned() {
+        let tag = self.tag(owner);
+        if !self.owns_call(owner, id)
+            && let Some(wire) = self.earlier.answer(id, tag.as_ref())
+        {
             return (wire, tag);
         }
-        if let Some(known) = self.used.get(id) {
-            return (known.clone(), self.tag(owner));
+        if let Some(index) = self.call_of(owner, id) {
+            return self.count_result(index);
+        }
+        if let Some(known) = self.earlier.in_history(id, tag.as_ref()) {
+            return (known.clone(), tag);
         }
         let name = if name.is_empty() { UNKNOWN_TOOL } else { name };
         let (Started::New(index) | Started::Again(index)) = self.start_call(owner, id, name);
+        self.count_result(index)
+    }
+
+    fn count_result(&mut self, index: CallIndex) -> (ToolCallId, Option<SubagentRunId>) {
         self.close_call(index);
-        self.calls[index.0].results += 1;
-        (self.calls[index.0].wire.clone(), self.tag(owner))
+        let call = &mut self.calls[index.0];
+        call.results += 1;
+        let (wire, id, visible) = (call.wire.clone(), call.id.clone(), call.visible);
+        let tag = self.owners[call.owner.0].tag.clone();
+        if !visible {
+            self.earlier.answer(&id, tag.as_ref());
+        }
+        (wire, tag)
     }
 
     /// The call under the agent's own id: the owner's, else anybody's.
     pub(crate) fn call_of(&self, owner: OwnerId, id: &str) -> Option<CallIndex> {
         let own = self.owners[owner.0].calls.get(id);
         own.or_else(|| self.owners.iter().find_map(|other| other.calls.get(id))).copied()
-    }
-
-    /// Who made the call that an event of `owner` is about: itself, or the one that did.
-    pub(crate) fn owner_of_call(&self, owner: OwnerId, id: &str) -> OwnerId {
-        self.call_of(owner, id).map_or(owner, |index| self.calls[index.0].owner)
     }
 
     /// The calls of an owner that this run started and nobody has answered, in start order.
@@ -340,22 +378,27 @@ impl Sequencer {
 
     /// The id that the client knows a call by; `id` itself if the call is not known here.
     pub(crate) fn wire_id(&self, owner: OwnerId, id: &str) -> ToolCallId {
-        if let Some(index) = self.call_of(owner, id) {
-            return self.calls[index.0].wire.clone();
+        let own = self.owners[owner.0].calls.get(id).copied();
+        let earlier = self.earlier.resumed(id, self.owners[owner.0].tag.as_ref());
+        match (own, earlier) {
+            (None, Some(earlier)) => earlier.wire.clone(),
+            (own, _) => own
+                .or_else(|| self.call_of(owner, id))
+                .map_or_else(|| ToolCallId::from(id), |index| self.calls[index.0].wire.clone()),
         }
-        self.resumed.get(id).map_or_else(|| ToolCallId::from(id), |earlier| earlier.wire.clone())
     }
 
     /// Makes sure that the client has a call that is about to be asked about: one nobody started
     /// gets its start, arguments and end.
     pub(crate) fn ensure_call(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) {
+        let tag = self.owners[owner.0].tag.as_ref();
         let known = self.call_of(owner, id).is_some()
-            || self.resumed.contains_key(id)
-            || self.used.contains(id);
+            || self.earlier.resumed(id, tag).is_some()
+            || self.earlier.in_history(id, tag).is_some();
         if known || self.phase == Phase::Ended {
             return;
         }
-        self.start_call(owner, id, if name.is_empty() { UNKNOWN_TOOL } else { name });
+        self.start_call(owner, id, name);
         self.call_args(owner, id, arguments);
         self.end_call(owner, id, None);
     }

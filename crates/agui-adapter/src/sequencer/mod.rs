@@ -7,19 +7,19 @@
 //! `emit-tool-call-args`.
 
 mod call;
+mod earlier;
 mod ending;
 mod owner;
 
-use std::collections::{HashMap, HashSet};
-
 use agui_protocol::{
-    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentOutcome,
-    SubagentRunId, ThreadId, ToolCallId, event::EncryptedSubtype, event::ReasoningRole,
-    event::TextRole,
+    Body, Event, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentRunId, ThreadId,
+    event::EncryptedSubtype, event::ReasoningRole, event::TextRole,
 };
 
 pub(crate) use call::CallIndex;
-pub(crate) use ending::Failed;
+pub(crate) use earlier::Earlier;
+use earlier::EarlierCalls;
+pub(crate) use ending::{Failed, OwnerEnd};
 pub(crate) use owner::OwnerId;
 use owner::{OpenBlock, Owner};
 
@@ -40,13 +40,6 @@ pub(crate) struct Opening {
     pub(crate) metadata: Object,
 }
 
-/// A call of an earlier run that this run may answer.
-#[derive(Clone, Debug)]
-pub(crate) struct Earlier {
-    pub(crate) wire: ToolCallId,
-    pub(crate) tag: Option<SubagentRunId>,
-}
-
 /// See the module documentation.
 pub(crate) struct Sequencer {
     out: Vec<Event>,
@@ -57,10 +50,7 @@ pub(crate) struct Sequencer {
     opening: Option<Opening>,
     owners: Vec<Owner>,
     calls: Vec<call::Call>,
-    /// Call ids that the thread knew before this run, as the client knows them.
-    used: HashSet<ToolCallId>,
-    /// Calls that this run's resume answers, by the agent's own id.
-    resumed: HashMap<String, Earlier>,
+    earlier: EarlierCalls,
     emit_args: bool,
 }
 
@@ -75,7 +65,7 @@ impl Sequencer {
     pub(crate) fn new(
         input: &RunAgentInput,
         opening: Opening,
-        resumed: HashMap<String, Earlier>,
+        resumed: Vec<Earlier>,
         emit_args: bool,
         ids: Box<dyn IdSource>,
     ) -> Self {
@@ -88,8 +78,7 @@ impl Sequencer {
             opening: Some(opening),
             owners: vec![Owner::root()],
             calls: Vec::new(),
-            used: known_calls(&input.messages),
-            resumed,
+            earlier: EarlierCalls::new(&input.messages, resumed),
             emit_args,
         }
     }
@@ -367,33 +356,17 @@ impl Sequencer {
         owner
     }
 
-    /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
-    pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
-        if self.phase == Phase::Ended || self.owners[owner.0].closed {
-            return;
-        }
-        self.close_items(owner);
-        let state = &mut self.owners[owner.0];
-        state.closed = true;
-        let (true, Some(id)) = (state.announced, state.tag.clone()) else { return };
-        self.out.push(Event::new(match end {
-            OwnerEnd::Finished => {
-                Body::SubagentFinished { subagent_run_id: id, result: None, outcome: None }
-            }
-            OwnerEnd::Suspended(interrupt_ids) => Body::SubagentFinished {
-                subagent_run_id: id,
-                result: None,
-                outcome: Some(SubagentOutcome::Suspended { interrupt_ids }),
-            },
-            OwnerEnd::Failed { message, code } => {
-                Body::SubagentError { subagent_run_id: id, message, code: Some(code) }
-            }
-        }));
-    }
-
     /// The sub-agent's id that tags the owner's events.
     pub(crate) fn tag(&self, owner: OwnerId) -> Option<SubagentRunId> {
         self.owners[owner.0].tag.clone()
+    }
+
+    /// The owner that an id of a sub-agent tags, if it is there.
+    pub(crate) fn owner_with(&self, tag: Option<&SubagentRunId>) -> Option<OwnerId> {
+        match tag {
+            None => Some(OwnerId::ROOT),
+            Some(_) => self.owners.iter().rposition(|owner| owner.tag.as_ref() == tag).map(OwnerId),
+        }
     }
 
     /// Closes text, reasoning, calls and steps of one owner, in this order.
@@ -413,27 +386,4 @@ pub(crate) struct Announcement {
     pub(crate) name: String,
     pub(crate) parent: OwnerId,
     pub(crate) call: Option<CallIndex>,
-}
-
-/// How a sub-agent's invocation ended.
-pub(crate) enum OwnerEnd {
-    Finished,
-    Suspended(Vec<agui_protocol::InterruptId>),
-    Failed { message: String, code: String },
-}
-
-fn known_calls(messages: &[Message]) -> HashSet<ToolCallId> {
-    let mut known = HashSet::new();
-    for message in messages {
-        match message {
-            Message::Assistant { tool_calls, .. } => {
-                known.extend(tool_calls.iter().map(|call| call.id.clone()));
-            }
-            Message::Tool { tool_call_id, .. } => {
-                known.insert(tool_call_id.clone());
-            }
-            _ => {}
-        }
-    }
-    known
 }
