@@ -2,7 +2,7 @@
 //! is a RUN_ERROR and not an error of HTTP.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 /// One refused request.
@@ -11,7 +11,8 @@ pub(super) struct Problem {
     status: StatusCode,
     detail: String,
     pointer: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    /// Seconds after which the request may be sent again.
+    retry_after: Option<u32>,
 }
 
 /// The members of the document; `instance` is put in where the request id is known.
@@ -28,7 +29,7 @@ struct Document<'a> {
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), pointer: None, header: None }
+        Self { status, detail: detail.into(), pointer: None, retry_after: None }
     }
 
     /// The place in the body, as a JSON pointer (RFC 6901).
@@ -37,8 +38,9 @@ impl Problem {
         self
     }
 
-    pub(super) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
+    /// The request may be sent again after so many seconds.
+    pub(super) fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
         self
     }
 
@@ -56,8 +58,8 @@ impl Problem {
         let content_type = HeaderValue::from_static("application/problem+json");
         let mut response =
             (self.status, [(header::CONTENT_TYPE, content_type)], body).into_response();
-        if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

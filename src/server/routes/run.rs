@@ -104,10 +104,9 @@ fn prepare(
 
 fn too_many() -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "Too many runs at once; try again soon.")
-        .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+        .retry_after(1)
 }
 
 fn stopping() -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down.")
-        .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down.").retry_after(1)
 }

@@ -1,11 +1,12 @@
 //! Permission asks, suspended calls and questions -> the run's interrupts; answers to them.
 
-use agui_protocol::{Interrupt, InterruptId, Message, SubagentRunId, ToolCallId};
+use agui_protocol::{Interrupt, InterruptId, SubagentRunId, ToolCallId};
 use serde_json::{Value, json};
 
 use super::{
     context::{StreamContext, object},
-    tool::{ResultContent, send_result},
+    owed::{Owed, owed_by},
+    tool::ResultContent,
 };
 use crate::{
     model::{
@@ -14,7 +15,7 @@ use crate::{
         msg::Block,
     },
     options::{FrontendToolOutcome, ToolMergeMode},
-    resume::{Decision, InterruptKind, OpenInterrupt, StoredCall, Verdict},
+    resume::{Decision, InterruptKind, OpenInterrupt, StoredCall},
     sequencer::OwnerId,
 };
 
@@ -23,7 +24,7 @@ use crate::{
 pub(super) struct Asks {
     open: Vec<Ask>,
     questions: Vec<Question>,
-    owed: Vec<Owed>,
+    pub(super) owed: Vec<Owed>,
 }
 
 /// A call that waits for somebody outside.
@@ -44,15 +45,6 @@ struct Question {
     id: String,
     message: String,
     schema: Option<Object>,
-}
-
-/// An answer that the client gets even if the agent sends no result for the call: Java sends
-/// none for a call that the person denied, nor for one that was run outside.
-struct Owed {
-    call: String,
-    name: String,
-    content: ResultContent,
-    state: ResultState,
 }
 
 impl Asks {
@@ -79,10 +71,7 @@ impl Asks {
     }
 
     fn external(&mut self, owner: OwnerId, call: &str) -> &mut Ask {
-        let known = self
-            .open
-            .iter()
-            .position(|ask| ask.external && ask.owner == owner && ask.call.id == call);
+        let known = self.open.iter().position(|ask| ask.owner == owner && ask.call.id == call);
         let at = known.unwrap_or_else(|| {
             self.open.push(Ask {
                 owner,
@@ -94,7 +83,9 @@ impl Asks {
             });
             self.open.len() - 1
         });
-        &mut self.open[at]
+        let ask = &mut self.open[at];
+        ask.external = true;
+        ask
     }
 
     /// The call has its answer.
@@ -106,33 +97,6 @@ impl Asks {
     /// Whether anything waits.
     pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty() || !self.questions.is_empty()
-    }
-}
-
-fn owed_by(decision: &Decision) -> Option<Owed> {
-    let owed = |call: &StoredCall, text: &str, state| Owed {
-        call: call.id.clone(),
-        name: call.name.clone(),
-        content: ResultContent::text(text),
-        state,
-    };
-    match &decision.verdict {
-        Verdict::Denied { call, reason } => {
-            Some(owed(call, &denial(reason.as_deref()), ResultState::Denied))
-        }
-        Verdict::Result { call, text, answered } => {
-            let state = if *answered { ResultState::Success } else { ResultState::Interrupted };
-            Some(owed(call, text, state))
-        }
-        Verdict::Approved { .. } | Verdict::Answer { .. } => None,
-    }
-}
-
-/// AgentScope's own sentence, and the person's reason.
-fn denial(reason: Option<&str>) -> String {
-    match reason {
-        Some(reason) => format!("Permission denied by user: {reason}"),
-        None => "Permission denied by user".to_owned(),
     }
 }
 
@@ -155,6 +119,7 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
         }
         AgentEventKind::Question { id, message, schema } => {
             context.sequencer.flush_call_ends(owner);
+            context.asks.questions.retain(|other| other.owner != owner || other.id != *id);
             context.asks.questions.push(Question {
                 owner,
                 source: event.source.as_deref().map(str::to_owned),
@@ -180,6 +145,7 @@ fn add_ask(
         context.sequencer.ensure_call(owner, &call.id, &call.name, &call.arguments);
         context.sequencer.flush_call_ends(owner);
     }
+    let owner = context.sequencer.owner_of_call(owner, &call.id);
     let source = event.source.as_deref().map(str::to_owned);
     let asks = &mut context.asks;
     if external {
@@ -189,7 +155,7 @@ fn add_ask(
         ask.call = call.clone();
         return;
     }
-    asks.open.retain(|ask| ask.external || ask.owner != owner || ask.call.id != call.id);
+    asks.open.retain(|ask| ask.owner != owner || ask.call.id != call.id);
     asks.open.push(Ask {
         owner,
         source,
@@ -206,12 +172,7 @@ fn confirmed(owner: OwnerId, results: &[Confirmation], context: &mut StreamConte
         let call = &result.call;
         context.asks.answered(owner, &call.id);
         if !result.confirmed && !call.id.is_empty() {
-            context.owe(Owed {
-                call: call.id.clone(),
-                name: call.name.clone(),
-                content: ResultContent::text(&denial(None)),
-                state: ResultState::Denied,
-            });
+            context.owe(Owed::denial(&call.id, &call.name));
         }
     }
 }
@@ -220,13 +181,11 @@ fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamCont
     context.sequencer.flush_call_ends(owner);
     for result in results {
         if result.state == ResultState::Running {
+            let owner = context.sequencer.owner_of_call(owner, &result.call_id);
             context.asks.suspended(owner, "", &result.call_id, None);
             continue;
         }
         context.asks.answered(owner, &result.call_id);
-        if context.is_frontend_tool(&result.name) {
-            continue;
-        }
         let owed = Owed {
             call: result.call_id.clone(),
             name: result.name.clone(),
@@ -239,36 +198,6 @@ fn executed(owner: OwnerId, results: &[ExternalResult], context: &mut StreamCont
 }
 
 impl StreamContext {
-    fn owe(&mut self, owed: Owed) {
-        if !self.asks.owed.iter().any(|other| other.call == owed.call) {
-            self.asks.owed.push(owed);
-        }
-    }
-
-    /// The agent answered the call itself.
-    pub(super) fn forget_owed(&mut self, call: &str) {
-        self.asks.owed.retain(|owed| owed.call != call);
-    }
-
-    /// Sends the answers that the agent did not send: before anything that comes after them.
-    pub(super) fn pay_owed(&mut self) {
-        if self.asks.owed.is_empty() {
-            return;
-        }
-        for owed in std::mem::take(&mut self.asks.owed) {
-            if self.answered_by_client(&owed) {
-                continue;
-            }
-            send_result(OwnerId::ROOT, &owed.call, &owed.name, owed.content, owed.state, self);
-        }
-    }
-
-    /// A tool of the client whose result the client already put into its messages.
-    fn answered_by_client(&self, owed: &Owed) -> bool {
-        let wire = self.sequencer.wire_id(OwnerId::ROOT, &owed.call);
-        self.is_frontend_tool(&owed.name) && has_tool_message(&self.input.messages, &wire)
-    }
-
     /// Whether a tool is one that the client runs itself in this run.
     pub(super) fn is_frontend_tool(&self, name: &str) -> bool {
         self.options.tool_merge_mode != ToolMergeMode::AgentOnly
@@ -309,9 +238,14 @@ impl StreamContext {
             (std::mem::take(&mut self.asks.open), std::mem::take(&mut self.asks.questions));
         let (mut raised, mut frontend) = (Vec::new(), Vec::new());
         for ask in asks {
-            let is_frontend = ask.external && self.is_frontend_tool(self.ask_name(&ask));
+            // A tool of the client asks its user itself, if it has to.
+            let is_frontend = self.is_frontend_tool(self.ask_name(&ask));
             let open = self.call_interrupt(&ask, is_frontend);
-            if is_frontend { &mut frontend } else { &mut raised }.push(open);
+            let list = if is_frontend { &mut frontend } else { &mut raised };
+            // Two owners that wait for one call wait for one answer.
+            if !list.iter().any(|other: &OpenInterrupt| other.interrupt.id == open.interrupt.id) {
+                list.push(open);
+            }
         }
         raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
         if self.options.frontend_tool_outcome == FrontendToolOutcome::Interrupt {
@@ -321,40 +255,48 @@ impl StreamContext {
         (raised, frontend)
     }
 
+    /// Whether the run would end with interrupts: something waits, and no call of the client's own
+    /// tools has to be answered first.
+    pub(super) fn will_interrupt(&self) -> bool {
+        let pending = self.options.frontend_tool_outcome == FrontendToolOutcome::Pending;
+        let frontend = |ask: &Ask| self.is_frontend_tool(self.ask_name(ask));
+        self.asks.any_open() && !(pending && self.asks.open.iter().any(frontend))
+    }
+
     /// The ids of the interrupts that one owner raised.
     pub(super) fn interrupt_ids_of(&self, owner: OwnerId) -> Vec<InterruptId> {
         let asks = self.asks.open.iter().filter(|ask| ask.owner == owner);
-        let asks = asks.filter(|ask| !ask.external || !self.is_frontend_tool(self.ask_name(ask)));
+        let asks = asks.filter(|ask| !self.is_frontend_tool(self.ask_name(ask)));
         let questions = self.asks.questions.iter().filter(|question| question.owner == owner);
         asks.map(|ask| self.call_interrupt_id(ask))
             .chain(questions.map(|question| self.question_interrupt_id(question)))
             .collect()
     }
 
+    /// The tool, as the client saw the call; the ask's own word where there was no call.
     fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
-        if !ask.call.name.is_empty() {
-            return &ask.call.name;
-        }
         let index = self.sequencer.call_of(ask.owner, &ask.call.id);
-        index.map_or("", |index| self.sequencer.call_name(index))
+        index.map_or(&ask.call.name, |index| self.sequencer.call_name(index))
     }
 
     fn ask_wire_id(&self, ask: &Ask) -> ToolCallId {
         self.sequencer.wire_id(ask.owner, &ask.call.id)
     }
 
-    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
+    /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply. The calls
+    /// of a child that is shown as CUSTOM events are not unique by themselves.
     fn call_interrupt_id(&self, ask: &Ask) -> InterruptId {
         let call = self.ask_wire_id(ask);
-        if ask.reply.is_empty() {
+        let child = self.child_id(ask.owner).filter(|_| self.is_custom_child(ask.owner));
+        if ask.reply.is_empty() && child.is_none() {
             return InterruptId::from(call.as_str());
         }
-        InterruptId::from(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
+        joined(&[Some(ask.reply.as_str()), child, Some(call.as_str())])
     }
 
     fn question_interrupt_id(&self, question: &Question) -> InterruptId {
         let run = self.sequencer.run_id().as_str();
-        InterruptId::from(format!("{}:{}", escape(run), escape(&question.id)))
+        joined(&[Some(run), self.child_id(question.owner), Some(question.id.as_str())])
     }
 
     fn interrupt_owner(&self, owner: OwnerId) -> Option<SubagentRunId> {
@@ -383,10 +325,10 @@ impl StreamContext {
 
     fn call_interrupt(&self, ask: &Ask, is_frontend: bool) -> OpenInterrupt {
         let call = self.stored_call(ask);
-        let kind = match (ask.external, is_frontend) {
-            (false, _) => InterruptKind::PermissionConfirm,
-            (true, true) => InterruptKind::FrontendTool,
-            (true, false) => InterruptKind::ExternalExecution,
+        let kind = match (is_frontend, ask.external) {
+            (true, _) => InterruptKind::FrontendTool,
+            (false, true) => InterruptKind::ExternalExecution,
+            (false, false) => InterruptKind::PermissionConfirm,
         };
         let message = match (&ask.text, ask.external) {
             (Some(text), _) => text.clone(),
@@ -438,12 +380,6 @@ impl StreamContext {
     }
 }
 
-fn has_tool_message(messages: &[Message], call: &ToolCallId) -> bool {
-    messages.iter().any(
-        |message| matches!(message, Message::Tool { tool_call_id, .. } if tool_call_id == call),
-    )
-}
-
 fn kind_name(kind: InterruptKind) -> &'static str {
     match kind {
         InterruptKind::PermissionConfirm => "permission_confirm",
@@ -485,6 +421,11 @@ fn approval_schema() -> Object {
         Value::Object(schema) => schema,
         _ => Object::new(),
     }
+}
+
+fn joined(parts: &[Option<&str>]) -> InterruptId {
+    let parts: Vec<String> = parts.iter().flatten().map(|part| escape(part)).collect();
+    InterruptId::from(parts.join(":"))
 }
 
 /// Keeps `<a>:<b>` unambiguous.

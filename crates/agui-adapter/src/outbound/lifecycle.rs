@@ -138,7 +138,7 @@ fn stated_end(context: &StreamContext) -> End {
 /// Where both are there, the calls come first: a client cannot answer both at once.
 fn finish_done(context: &mut StreamContext) {
     context.pay_owed();
-    let close = if context.asks.any_open() { RunClose::Interrupted } else { RunClose::Success };
+    let close = if context.will_interrupt() { RunClose::Interrupted } else { RunClose::Success };
     context.flush_media(None);
     context.close_children(close);
     let (raised, frontend) = context.collect_interrupts();

@@ -11,6 +11,7 @@ mod custom;
 mod interrupt;
 mod lifecycle;
 mod media;
+mod owed;
 mod state;
 mod subagent;
 mod subagent_custom;

@@ -35,6 +35,8 @@ pub(super) struct Invocation {
     /// AGENT_START was seen, so AGENT_END is to come.
     started: bool,
     pub(super) ended: bool,
+    /// AGENT_END came while it asks; whether it is suspended is known at the end of the run.
+    waiting: bool,
     in_model_call: bool,
     delegated_by: Option<CallIndex>,
     replies: Vec<String>,
@@ -181,6 +183,7 @@ impl StreamContext {
             name: name.to_owned(),
             started,
             ended: false,
+            waiting: false,
             in_model_call: false,
             delegated_by: call,
             replies: Vec::new(),
@@ -231,19 +234,22 @@ impl StreamContext {
         candidates.iter().find(names).or(candidates.last()).copied()
     }
 
-    /// A child's AGENT_START: a new invocation, unless its events came first.
+    /// A child's AGENT_START: a new invocation, unless its events came first or it goes on after
+    /// an ask.
     pub(super) fn begin_child(
         &mut self,
         event: &AgentEvent,
         source: &Arc<str>,
         name: &str,
     ) -> usize {
-        let implicit = self
-            .find_child(event, source)
-            .filter(|&at| !self.children.list[at].started && !self.children.list[at].ended);
-        match implicit {
+        let known = self.find_child(event, source).filter(|&at| {
+            let child = &self.children.list[at];
+            !child.started || child.waiting
+        });
+        match known {
             Some(at) => {
                 self.children.list[at].started = true;
+                self.children.list[at].waiting = false;
                 at
             }
             None => {
@@ -262,10 +268,15 @@ impl StreamContext {
     ) -> Option<usize> {
         let at = self.find_child(event, source)?;
         let owner = self.children.list[at].owner;
-        let asked = self.interrupt_ids_of(owner);
+        let asks = !self.interrupt_ids_of(owner).is_empty();
         let end = match reason {
             EndReason::Failed(failure) => failed(failure),
-            _ if !asked.is_empty() => OwnerEnd::Suspended(asked),
+            _ if asks && !self.is_custom_child(owner) => {
+                self.flush_media(Some(owner));
+                self.sequencer.close_items(owner);
+                self.children.list[at].waiting = true;
+                return Some(at);
+            }
             _ => OwnerEnd::Finished,
         };
         self.close_child(at, end);
@@ -303,7 +314,7 @@ impl StreamContext {
                 RunClose::Interrupted if child.started || !asked.is_empty() => {
                     OwnerEnd::Suspended(asked)
                 }
-                RunClose::Success if child.started => OwnerEnd::Failed {
+                RunClose::Success if child.started && !child.waiting => OwnerEnd::Failed {
                     message: "The sub-agent did not finish.".to_owned(),
                     code: "AGENT_ENDED_EARLY".to_owned(),
                 },
@@ -312,6 +323,12 @@ impl StreamContext {
             self.end_child_shown_as_custom(at, &end);
             self.close_child(at, end);
         }
+    }
+
+    /// The invocation that an owner is; `None` = the root agent.
+    pub(super) fn child_id(&self, owner: OwnerId) -> Option<&str> {
+        let child = self.children.list.iter().find(|child| child.owner == owner)?;
+        Some(child.id.as_str())
     }
 
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.

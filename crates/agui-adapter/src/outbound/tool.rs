@@ -272,17 +272,24 @@ fn end_result(
     context: &mut StreamContext,
 ) {
     if state == ResultState::Running {
-        let text = context.results.suspended_text(owner, call);
-        context.asks.suspended(owner, reply, call, text);
+        let (name, content) = context.results.take(owner, call).unwrap_or_default();
+        let text = Some(content.into_content().text_content()).filter(|text| !text.is_empty());
+        context.sequencer.ensure_call(owner, call, &name, "");
+        let asker = context.sequencer.owner_of_call(owner, call);
+        context.asks.suspended(asker, reply, call, text);
         context.sequencer.flush_call_ends(owner);
         return;
     }
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
-    let answered = context
-        .sequencer
-        .call_of(owner, call)
-        .is_some_and(|index| context.sequencer.answered(index));
+    let started = context.sequencer.call_of(owner, call);
+    let answered = started.is_some_and(|index| context.sequencer.answered(index));
     if answered && content.is_empty() {
+        return;
+    }
+    let tool = started.map_or(name.as_str(), |index| context.sequencer.call_name(index));
+    if started.is_some() && context.is_frontend_tool(tool) {
+        // Only the client may answer it (TOOL-16); an answer of ours would keep it from running.
+        context.note("a result for a call of the client's own tool was left out");
         return;
     }
     context.asks.answered(owner, call);

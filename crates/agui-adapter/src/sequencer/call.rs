@@ -293,6 +293,11 @@ impl Sequencer {
         own.or_else(|| self.owners.iter().find_map(|other| other.calls.get(id))).copied()
     }
 
+    /// Who made the call that an event of `owner` is about: itself, or the one that did.
+    pub(crate) fn owner_of_call(&self, owner: OwnerId, id: &str) -> OwnerId {
+        self.call_of(owner, id).map_or(owner, |index| self.calls[index.0].owner)
+    }
+
     /// The calls of an owner that this run started and nobody has answered, in start order.
     pub(crate) fn unanswered_of(&self, owner: OwnerId) -> Vec<CallIndex> {
         (0..self.calls.len())
@@ -350,7 +355,7 @@ impl Sequencer {
         if known || self.phase == Phase::Ended {
             return;
         }
-        self.start_call(owner, id, name);
+        self.start_call(owner, id, if name.is_empty() { UNKNOWN_TOOL } else { name });
         self.call_args(owner, id, arguments);
         self.end_call(owner, id, None);
     }

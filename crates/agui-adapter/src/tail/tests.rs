@@ -47,6 +47,7 @@ fn tail(options: &AdapterOptions, peer: Peer, user: Enrichers) -> Tail {
     let mut runtime_context = Object::new();
     runtime_context.insert("tenantId".into(), "acme".into());
     let setup = TailSetup {
+        guarded: false,
         thread_id: "t1".into(),
         run_id: "r1".into(),
         peer,

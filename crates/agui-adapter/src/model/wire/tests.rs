@@ -376,6 +376,7 @@ fn a_python_result_part_can_be_a_url() {
             call: "c".into(),
             block: Some("b".into()),
             data: ResultData::Media {
+                kind: None,
                 media_type: Some("image/png".into()),
                 name: None,
                 data: DataChunk::Url("u".into()),

@@ -1,7 +1,5 @@
 //! What the adapter's tests share: counted ids, a clock that stands still, and a checked stream.
 
-#![expect(dead_code, reason = "every test binary uses its own part")]
-
 use std::{path::PathBuf, sync::Arc};
 
 use agui_adapter::{
@@ -9,7 +7,10 @@ use agui_adapter::{
     options::{AdapterOptions, Peer},
     outbound::{Adapter, AdapterParts, Clock, Extensions, IdSource, RunEnd, RunSetup, StreamEnd},
 };
-use agui_protocol::{Event, RunAgentInput};
+use agui_protocol::{
+    Event, RunAgentInput,
+    verify::{VerifyInput, Violation, check_events},
+};
 use serde_json::Value;
 
 pub const NOW: i64 = 1_790_000_000_000;
@@ -60,6 +61,12 @@ impl Converted {
     pub fn to_lines(&self) -> String {
         let line = |event: &Event| serde_json::to_string(event).expect("json") + "\n";
         self.events.iter().map(line).collect()
+    }
+
+    /// What the independent checker says of the stream.
+    pub fn violations(&self, input: &RunAgentInput) -> Vec<Violation> {
+        let input = serde_json::to_value(input).expect("json");
+        check_events(&self.values(), &VerifyInput::from(input))
     }
 
     pub fn values(&self) -> Vec<Value> {

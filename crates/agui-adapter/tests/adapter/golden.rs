@@ -1,15 +1,13 @@
 //! Every captured stream, line by line, to the exact AG-UI events.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p agui-adapter --test golden` writes the expectations anew; read
+//! `UPDATE_GOLDEN=1 cargo test -p agui-adapter --test adapter golden` writes the expectations anew; read
 //! the difference before you commit it.
-
-mod support;
 
 use std::{fs, path::Path};
 
+use super::support::{Converted, convert_lines, data_dir, input};
 use agui_adapter::options::{AdapterOptions, Peer, SubagentEvents};
 use agui_adapter::outbound::StreamEnd;
-use support::{Converted, convert_lines, data_dir, input};
 
 fn options() -> AdapterOptions {
     AdapterOptions { enable_reasoning: true, emit_token_usage: true, ..AdapterOptions::default() }
@@ -51,6 +49,7 @@ fn every_capture_gives_its_exact_events() {
                 StreamEnd::Completed,
             );
             check(&format!("{folder}/{stem}"), &converted);
+            assert_eq!(converted.violations(&input("{}")), [], "{folder}/{stem}");
             seen += 1;
         }
     }
