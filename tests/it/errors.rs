@@ -4,7 +4,7 @@ use agentscope_agui::config::Config;
 use reqwest::{Body, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::support::{
+use super::inproc::{
     agents::{agent, says_its_id, start, then_silent},
     expected, input,
     server::TestServer,
@@ -106,7 +106,7 @@ async fn what_is_no_run_input_is_a_422_with_a_pointer() {
 async fn unknown_agents_and_paths_are_a_404_that_lists_nothing() {
     let server = server().await;
     let unknown = document(404, "Not Found", "There is no agent of this id.");
-    for path in ["/agui/nope", "/agui/run/nope"] {
+    for path in ["/agui/nope", "/agui/run/nope", "/agui/%ff"] {
         assert_eq!(problem(server.post(path).json(&input("t", "r"))).await, unknown, "{path}");
     }
     assert_eq!(problem(server.get("/agui/nope/capabilities")).await, unknown);

@@ -19,6 +19,12 @@ mod errors;
 #[cfg(test)]
 mod frontends;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod inproc;
+#[cfg(test)]
 mod interrupts;
 #[cfg(test)]
 mod routing;

@@ -10,7 +10,7 @@ use agentscope_agui::{
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::support::{
+use super::inproc::{
     agents::{agent, delta, end, plays, start},
     expected, input,
     server::TestServer,

@@ -11,7 +11,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::support::{
+use super::inproc::{
     agents::{agent, delta, end, says_its_id, start, then_silent},
     expected, input,
     server::{TestServer, events},

@@ -66,10 +66,6 @@ impl TestServer {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {
         self.client.get(self.url(path))
     }
