@@ -276,3 +276,6 @@ impl Drop for Ticket {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,14 +72,17 @@ pub(super) fn cors(config: &AguiConfig) -> Option<CorsLayer> {
     }
     let origins = &config.cors_allowed_origins;
     let any = origins.iter().any(|origin| origin == "*");
-    let allowed = if any {
-        AllowOrigin::any()
+    // With `*` the answer is the same for every origin, so caches need not tell them apart.
+    let (allowed, vary) = if any {
+        (AllowOrigin::any(), Vec::new())
     } else {
-        AllowOrigin::list(origins.iter().filter_map(|origin| origin.parse().ok()))
+        let origins = origins.iter().filter_map(|origin| origin.parse().ok());
+        (AllowOrigin::list(origins), vec![http::header::ORIGIN])
     };
     Some(
         CorsLayer::new()
             .allow_origin(allowed)
+            .vary(vary)
             .allow_credentials(config.cors_allow_credentials && !any)
             .allow_methods([Method::GET, Method::POST, Method::OPTIONS])
             .allow_headers(AllowHeaders::mirror_request())

@@ -18,20 +18,20 @@ use super::{
 
 /// The whole surface.
 pub(super) fn build(state: AppState) -> Router {
-    let prefix = state.agui().path_prefix.clone();
-    let cors = cors(state.agui());
-    let mut agui = Router::new()
-        .route("/run", post(run::without_path))
-        .route("/agents", get(agents::list))
-        .route("/{agent}/capabilities", get(agents::capabilities));
+    // No nesting: handlers and resolvers must see the path as the client sent it.
+    let prefix = state.agui().path_prefix.as_str();
+    let mut router = Router::new()
+        .route(prefix, post(run::without_path))
+        .route(&format!("{prefix}/run"), post(run::without_path))
+        .route(&format!("{prefix}/agents"), get(agents::list))
+        .route(&format!("{prefix}/{{agent}}/capabilities"), get(agents::capabilities));
     if state.agui().enable_path_routing {
-        agui = agui
-            .route("/{agent}", post(run::with_path))
-            .route("/run/{agent}", post(run::with_path));
+        router = router
+            .route(&format!("{prefix}/{{agent}}"), post(run::with_path))
+            .route(&format!("{prefix}/run/{{agent}}"), post(run::with_path));
     }
-    let router = Router::new()
-        .route(&prefix, post(run::without_path))
-        .nest(&prefix, agui)
+    let cors = cors(state.agui());
+    let router = router
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .fallback(not_found)

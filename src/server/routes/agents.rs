@@ -3,7 +3,7 @@
 use agui_protocol::capabilities::AgentCapabilities;
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, State, rejection::PathRejection},
 };
 use serde::Serialize;
 
@@ -38,8 +38,10 @@ pub(in crate::server) async fn list(State(state): State<AppState>) -> Json<Listi
 /// `GET {prefix}/{agentId}/capabilities`.
 pub(in crate::server) async fn capabilities(
     State(state): State<AppState>,
-    Path(agent): Path<String>,
+    path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<AgentCapabilities>, Problem> {
-    let agent = state.agents().get(&agent).ok_or_else(agent_id::unknown)?;
+    // A path that is not UTF-8 names no agent.
+    let Path(id) = path.map_err(|_rejection| agent_id::unknown())?;
+    let agent = state.agents().get(&id).ok_or_else(agent_id::unknown)?;
     Ok(Json(agent.info.capabilities.clone()))
 }

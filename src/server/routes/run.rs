@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agui_protocol::RunAgentInput;
 use axum::{
-    extract::{Extension, Path, Request, State},
+    extract::{Extension, Path, Request, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
@@ -13,8 +13,12 @@ use crate::{
     agents::registry::Registered,
     runs::{AgentId, Principal, RunRequest, StartError},
     server::{
-        agent_id::Named, body, encode, error::Problem, layers::RequestId,
-        runtime_context::ContextRequest, state::AppState,
+        agent_id::{self, Named},
+        body, encode,
+        error::Problem,
+        layers::RequestId,
+        runtime_context::ContextRequest,
+        state::AppState,
     },
 };
 
@@ -31,9 +35,11 @@ pub(in crate::server) async fn without_path(
 pub(in crate::server) async fn with_path(
     State(state): State<AppState>,
     Extension(id): Extension<RequestId>,
-    Path(agent): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
+    // A path that is not UTF-8 names no agent.
+    let Path(agent) = path.map_err(|_rejection| agent_id::unknown())?;
     run(&state, &id, Some(agent), request).await
 }
 
