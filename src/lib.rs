@@ -1,10 +1,13 @@
 //! `agentscope-agui`: serves AgentScope-style agents to any AG-UI front end.
 //!
-//! The rooms, in the order in which a request passes them: `server` (HTTP), `runs` (the
+//! The rooms, in the order in which a request passes them: [`server`] (HTTP), [`runs`] (the
 //! pipeline and the ledger), [`agents`] (what is served), `agui_adapter` (agent events to AG-UI
 //! events). [`config`] and [`telemetry`] may be used by all of them; a lower room never imports
 //! an upper one. See `ARCHITECTURE.md`.
 
 pub mod agents;
+pub mod cli;
 pub mod config;
+pub mod runs;
+pub mod server;
 pub mod telemetry;

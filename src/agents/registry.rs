@@ -362,7 +362,7 @@ mod tests {
                 id: id.to_owned(),
                 name: id.to_owned(),
                 description: String::new(),
-                capabilities: json!({}),
+                capabilities: Capabilities::default(),
             },
             agent: Arc::new(Silent),
             options: Arc::default(),
@@ -422,16 +422,20 @@ mod tests {
         );
     }
 
+    fn custom_only() -> Capabilities {
+        serde_json::from_value(json!({"custom": {}})).unwrap()
+    }
+
     #[test]
     fn a_factory_takes_the_place_of_the_built_in_one() {
         struct Factory;
         impl AgentFactory for Factory {
             fn build(&self, _id: &str, _config: &AgentConfig) -> Result<Built, Vec<BuildError>> {
-                Ok(Built { agent: Arc::new(Silent), capabilities: json!({"custom": {}}) })
+                Ok(Built { agent: Arc::new(Silent), capabilities: custom_only() })
             }
         }
         let builder = Registry::builder().factory("scripted", Arc::new(Factory));
         let registry = builder.build(&config(&["a"])).unwrap();
-        assert_eq!(registry.get("a").unwrap().info.capabilities, json!({"custom": {}}));
+        assert_eq!(registry.get("a").unwrap().info.capabilities, custom_only());
     }
 }

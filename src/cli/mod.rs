@@ -1,10 +1,15 @@
-//! The command line: subcommands, exit codes. Nothing else may be called from here only.
+//! The command line: subcommands and exit codes. What a command does is the rooms' business.
 
 mod convert;
 mod serve;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
+use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 
 use crate::config::{self, Environment, Loaded, Source};
@@ -69,7 +74,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(arguments)) => serve::run(arguments),
         Some(Command::Convert(arguments)) => convert::run(&arguments),
         Some(Command::Schema) => {
-            print_schema();
+            print(&format!("{:#}\n", config::json_schema()));
             Ok(())
         }
     };
@@ -94,15 +99,25 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// Loads the configuration that the arguments name.
 fn load(arguments: &ServeArguments) -> Result<Loaded, Failure> {
     let source = arguments.config.clone().map_or(Source::Search, Source::File);
-    config::load(source, &Environment::of_process()).map_err(|errors| Failure::new(CONFIG, errors))
+    config::load(source, &Environment::of_process()).map_err(|errors| refused(&errors.to_string()))
 }
 
-#[expect(clippy::print_stdout, reason = "the schema is what the command is for")]
-fn print_schema() {
-    println!("{:#}", config::json_schema());
+/// All faults of a configuration, each on lines of its own so that editors find the place.
+fn refused(faults: &str) -> Failure {
+    Failure { code: CONFIG, error: anyhow!("the configuration is not valid\n{faults}") }
 }
 
-#[expect(clippy::print_stderr, reason = "a command's own error goes to the terminal")]
+/// Writes to the terminal what is no log. A reader that has gone, as in `| head`, is no failure.
+fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        tracing::debug!("nobody reads standard output");
+    }
+}
+
+/// A command's own error goes to the terminal, not to the log.
 fn print_error(message: &str) {
-    eprintln!("error: {message}");
+    if writeln!(io::stderr().lock(), "error: {message}").is_err() {
+        tracing::debug!("nobody reads standard error");
+    }
 }

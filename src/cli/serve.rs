@@ -1,27 +1,33 @@
 //! `serve`: start-up in order. Nothing is bound before the configuration and all agents are valid.
 
-use std::{future::Future, net::SocketAddr};
+use std::{
+    future::Future,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
 
 use anyhow::{Context, anyhow};
 
 use super::{CONFIG, Failure, ServeArguments, UNAVAILABLE, load};
 use crate::{
-    agents::registry::Registry,
-    config::{Config, Loaded},
+    agents::registry::{BuildError, Registry},
+    config::{
+        AguiConfig, Config, Loaded,
+        place::{self, Places},
+    },
     server::Server,
     telemetry::{self, LogFormat},
 };
 
 pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    telemetry::init(log_format()?);
-    let Loaded { config, warnings, origin, .. } = load(&arguments)?;
+    start_logs()?;
+    let Loaded { config, warnings, origin, places } = load(&arguments)?;
     tracing::info!(origin = %origin, agents = config.agents.len(), "configuration loaded");
     for warning in warnings {
         tracing::warn!("{warning}");
     }
     let agents = Registry::from_config(&config).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Failure::new(CONFIG, anyhow!("{}", lines.join("\n")))
+        let lines: Vec<String> = errors.iter().map(|error| placed(error, &places)).collect();
+        super::refused(&lines.join("\n"))
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -31,41 +37,81 @@ pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
     runtime.block_on(serve(config, agents)).map_err(|error| Failure { code: UNAVAILABLE, error })
 }
 
-fn log_format() -> Result<LogFormat, Failure> {
-    let value = std::env::var("LOG_FORMAT").unwrap_or_default();
-    LogFormat::parse(&value).ok_or_else(|| {
-        Failure::new(CONFIG, anyhow!("environment variable LOG_FORMAT: expected pretty or json"))
-    })
+/// Logs come first, so that everything after them can be told.
+fn start_logs() -> Result<(), Failure> {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let Some(format) = LogFormat::parse(&variable("LOG_FORMAT")) else {
+        let message = "environment variable LOG_FORMAT: expected pretty or json";
+        return Err(Failure::new(CONFIG, anyhow!(message)));
+    };
+    telemetry::init(format, &variable("RUST_LOG"))
+        .context("environment variable RUST_LOG")
+        .map_err(|error| Failure { code: CONFIG, error })
+}
+
+/// A fault of an agent with its place: the line of its script, the item of its `events`, else its
+/// key.
+fn placed(error: &BuildError, places: &Places) -> String {
+    let Some(file) = &error.file else {
+        return places.error(&error.path, &error.message).to_string();
+    };
+    let events = file.to_string_lossy();
+    let index = error.line.and_then(|line| line.checked_sub(1));
+    match index.map(|index| place::item(&events, index)) {
+        Some(path) if places.knows(&path) => places.error(&path, &error.message).to_string(),
+        _ => error.to_string(),
+    }
 }
 
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
-    let prefix = config.agui.path_prefix.clone();
     let first = agents.default_agent().or_else(|| agents.iter().next());
-    let example = first.map(|agent| agent.info.id.clone());
+    let example = first.map(|agent| Example::of(&config.agui, &agent.info.id));
     let bound = Server::bind(config, agents).await?;
     let address = bound.local_addr();
     tracing::info!(address = %address, "listening");
-    if let Some(agent) = example {
-        print_example(address, &prefix, &agent);
+    if let Some(example) = example {
+        super::print(&example.line(address));
     }
     bound.serve(stopped()?).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// A line that works when it is pasted into a shell.
-#[expect(clippy::print_stdout, reason = "what to try first is for the terminal, not for the log")]
-fn print_example(address: SocketAddr, prefix: &str, agent: &str) {
-    let host = if address.ip().is_unspecified() {
-        SocketAddr::new([127, 0, 0, 1].into(), address.port())
-    } else {
-        address
-    };
-    println!(
-        "Try: curl -N http://{host}{prefix}/{agent} -H 'Content-Type: application/json' -d \
-         '{{\"threadId\":\"t1\",\"runId\":\"r1\",\"protocolVersion\":\"1.0\",\"messages\":\
-         [{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"hello\"}}]}}'"
-    );
+/// What to try first.
+struct Example {
+    path: String,
+    header: Option<String>,
+}
+
+impl Example {
+    /// Names the agent where this configuration lets it be named.
+    fn of(agui: &AguiConfig, agent: &str) -> Self {
+        let prefix = &agui.path_prefix;
+        if agui.enable_path_routing {
+            return Self { path: format!("{prefix}/{agent}"), header: None };
+        }
+        let header = format!("{}: {agent}", agui.agent_id_header);
+        Self { path: prefix.clone(), header: Some(header) }
+    }
+
+    /// A line that works when it is pasted into a shell.
+    fn line(&self, address: SocketAddr) -> String {
+        let reachable: IpAddr = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let host = SocketAddr::new(reachable, address.port());
+        let path = &self.path;
+        let header =
+            self.header.as_ref().map(|header| format!(" -H '{header}'")).unwrap_or_default();
+        // Brackets of an IPv6 address and braces would be patterns for curl.
+        format!(
+            "Try: curl -gN 'http://{host}{path}' -H 'Content-Type: application/json'{header} -d \
+             '{{\"threadId\":\"t1\",\"runId\":\"r1\",\"protocolVersion\":\"1.0\",\"messages\":\
+             [{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"hello\"}}]}}'\n"
+        )
+    }
 }
 
 /// Resolves on the first signal that asks the process to end.
@@ -80,4 +126,29 @@ fn stopped() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
         };
         tracing::info!(signal = name, "stopping");
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(agui: &AguiConfig, address: &str) -> String {
+        let line = Example::of(agui, "default").line(address.parse().unwrap());
+        line.split(" -d ").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_example_names_an_address_and_a_route_that_work() {
+        let mut agui = AguiConfig::default();
+        assert_eq!(
+            line(&agui, "0.0.0.0:81"),
+            "Try: curl -gN 'http://127.0.0.1:81/agui/default' -H 'Content-Type: application/json'"
+        );
+        agui.enable_path_routing = false;
+        assert_eq!(
+            line(&agui, "[::]:81"),
+            "Try: curl -gN 'http://[::1]:81/agui' -H 'Content-Type: application/json' \
+             -H 'X-Agent-Id: default'"
+        );
+    }
 }

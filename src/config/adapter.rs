@@ -69,8 +69,9 @@ fn merge_mode(name: &str) -> ToolMergeMode {
     }
 }
 
-/// `emit-subagent-events-as-native: true` means native, and contradicts every other explicit
-/// value of `subagent-events`.
+/// `emit-subagent-events-as-native: true` means native while `subagent-events` of the same block
+/// is auto, and contradicts any other value there; false in an agent's block ends what the server
+/// says.
 fn subagent_events(
     block: &Block<'_>,
     base: SubagentEvents,
@@ -83,22 +84,25 @@ fn subagent_events(
         _ => SubagentEvents::Auto,
     });
     match (block.boolean("emit-subagent-events-as-native"), named) {
-        (Some(true), None | Some(SubagentEvents::Auto | SubagentEvents::Native)) => {
-            SubagentEvents::Native
-        }
+        (Some(true), None | Some(SubagentEvents::Auto)) => SubagentEvents::Native,
         (Some(true), Some(_)) => {
             faults.value(
                 &block.at("emit-subagent-events-as-native"),
-                "contradicts subagent-events: true means `subagent-events: native`",
+                "true goes only with `subagent-events: auto`; remove one of the two",
             );
             base
         }
+        (Some(false), None) if base == SubagentEvents::Native => SubagentEvents::Auto,
         (_, named) => named.unwrap_or(base),
     }
 }
 
 fn enricher(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<EnricherSpec> {
-    match entry.text("type")? {
+    let Some(kind) = entry.text("type") else {
+        missing(entry, "type", faults);
+        return None;
+    };
+    match kind {
         "raw-event" => Some(EnricherSpec::RawEvent),
         "metadata" => {
             let Some(Value::Object(set)) = entry.json("set") else {
@@ -164,13 +168,17 @@ fn converter(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<ConverterSpec
     match (actions.next(), actions.next()) {
         (Some(action), None) => Some(ConverterSpec { custom: custom.to_owned(), action }),
         _ => {
-            faults.key(entry.path(), "exactly one of `rename`, `drop: true` and `as` is needed");
+            if !faults.within(entry.path()) {
+                faults
+                    .key(entry.path(), "exactly one of `rename`, `drop: true` and `as` is needed");
+            }
             None
         }
     }
 }
 
-fn missing(entry: &Block<'_>, key: &str, faults: &mut Faults<'_>) {
+/// Says that a key is missing, unless the block is known to be wrong already.
+pub(super) fn missing(entry: &Block<'_>, key: &str, faults: &mut Faults<'_>) {
     if !faults.within(entry.path()) {
         faults.key(entry.path(), format!("`{key}` is missing"));
     }

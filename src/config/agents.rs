@@ -95,6 +95,9 @@ pub(super) fn read(
     faults: &mut Faults<'_>,
 ) -> BTreeMap<String, AgentConfig> {
     let mut agents = BTreeMap::new();
+    if block.entries().is_empty() {
+        faults.key(block.path(), "no agent is declared; without this key the demo agents are");
+    }
     for (id, entry) in block.entries() {
         if let Some(message) = id_fault(id) {
             faults.key(entry.path(), message);
@@ -110,6 +113,9 @@ fn id_fault(id: &str) -> Option<String> {
         return Some(format!("`{id}` is a route of the server and cannot be an agent id"));
     }
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if matches!(id, "." | "..") {
+        return Some(format!("`{id}` means a folder in a path and cannot be an agent id"));
+    }
     let fits = (1..=64).contains(&id.len()) && id.bytes().all(legal);
     (!fits).then(|| {
         "an agent id has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`".to_owned()
@@ -123,6 +129,9 @@ fn agent(
     faults: &mut Faults<'_>,
 ) -> AgentConfig {
     let switches = entry.block("agui");
+    if !entry.has("type") {
+        adapter::missing(entry, "type", faults);
+    }
     AgentConfig {
         name: entry.text("name").unwrap_or_default().to_owned(),
         description: entry.text("description").unwrap_or_default().to_owned(),
@@ -156,7 +165,7 @@ fn scripted(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Scri
 }
 
 fn read_turn(turn: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Turn {
-    let when = when(&turn.block("when"));
+    let when = when(&turn.block("when"), faults);
     let (lines, origin) = match (turn.texts("events"), turn.text("script")) {
         (Some(events), None) => {
             let lines = events.iter().enumerate();
@@ -174,7 +183,11 @@ fn read_turn(turn: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Turn
     Turn { when, lines, origin }
 }
 
-fn when(block: &Block<'_>) -> When {
+/// A turn without `when` always matches, so `always: false` could only be a mistake.
+fn when(block: &Block<'_>, faults: &mut Faults<'_>) -> When {
+    if block.boolean("always") == Some(false) {
+        faults.value(&block.at("always"), "only true means something here");
+    }
     When {
         text: block.text("text").map(str::to_owned),
         resume: block.text("resume").map(|name| match canonical(name).as_str() {

@@ -100,7 +100,9 @@ pub(super) fn read(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) 
         runtime_context: runtime_context(&block.block("runtime-context"), faults),
         adapter: adapter::read(block, &default.adapter, faults),
     };
-    if config.cors_allow_credentials && config.cors_allowed_origins.iter().any(|o| o == "*") {
+    let any_origin = config.cors_allowed_origins.iter().any(|origin| origin == "*")
+        && !faults.within(&block.at("cors-allowed-origins"));
+    if config.cors_allow_credentials && any_origin {
         faults.value(
             &block.at("cors-allow-credentials"),
             "browsers refuse credentials from any origin: name the origins in \
@@ -184,10 +186,12 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
     match (sources.next(), sources.next()) {
         (Some(source), None) => Some(source),
         _ => {
-            faults.key(
-                entry.path(),
-                "exactly one of `header`, `query`, `principal: true` and `value` is needed",
-            );
+            if !faults.within(entry.path()) {
+                faults.key(
+                    entry.path(),
+                    "exactly one of `header`, `query`, `principal: true` and `value` is needed",
+                );
+            }
             None
         }
     }

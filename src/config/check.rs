@@ -172,11 +172,7 @@ impl Checker<'_> {
             let variant =
                 variants.iter().find(|variant| canonical(variant.name) == canonical(&text));
             let Some(variant) = variant else {
-                let message = format!(
-                    "unknown type `{text}`{}; valid types: {}",
-                    hint(near(&text, names.iter().copied())),
-                    names.join(", ")
-                );
+                let message = unknown_type(&text, &names);
                 return self.fail(type_node.pos, &type_path, message);
             };
             chosen = Some(variant.name);
@@ -299,6 +295,17 @@ fn shown(text: &str, path: &str) -> String {
     shown
 }
 
+/// Says which types there are.
+pub fn unknown_type(text: &str, names: &[&str]) -> String {
+    let valid = names.join(", ");
+    match near(text, names.iter().copied()) {
+        Some(near) => {
+            format!("unknown type `{text}`; did you mean `{near}`? Valid types: {valid}")
+        }
+        None => format!("unknown type `{text}`; valid types: {valid}"),
+    }
+}
+
 fn hint(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
@@ -318,6 +325,8 @@ fn unknown_key(name: &str, keys: &[&Key], path: &str) -> String {
              here: {valid}"
         );
     }
-    let near = hint(near(name, names.iter().copied()));
-    format!("unknown key{near}; valid keys: {valid}")
+    match near(name, names.iter().copied()) {
+        Some(near) => format!("unknown key; did you mean `{near}`? Valid keys: {valid}"),
+        None => format!("unknown key; valid keys: {valid}"),
+    }
 }

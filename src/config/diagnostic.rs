@@ -187,8 +187,7 @@ pub fn is_secret_name(name: &str) -> bool {
     let lower = last.to_ascii_lowercase();
     let camel_tail = last
         .char_indices()
-        .filter(|(_, c)| c.is_ascii_uppercase())
-        .next_back()
+        .rfind(|(_, c)| c.is_ascii_uppercase())
         .and_then(|(at, _)| last.get(at..))
         .map(str::to_ascii_lowercase);
     [Some(lower), camel_tail].into_iter().flatten().any(|word| {

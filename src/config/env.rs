@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use config::{Map, Value, ValueKind};
 
 use super::{
-    check::{comma_list, wrong_value},
+    check::{comma_list, unknown_type, wrong_value},
     diagnostic::{ConfigError, near},
     load::Environment,
     place::{Place, Places, item, join},
@@ -98,10 +98,13 @@ fn unknown_name(name: &str, prefix: &str, root: &Kind) -> String {
         let prefix = prefix.trim_end_matches('_');
         return format!("no configuration key has a name that begins with {prefix}");
     }
-    let near = near(name, mine.iter().copied())
-        .map(|name| format!("; did you mean {name}?"))
-        .unwrap_or_default();
-    format!("no configuration key has this name{near}; valid names: {}", mine.join(", "))
+    let valid = mine.join(", ");
+    match near(name, mine.iter().copied()) {
+        Some(near) => {
+            format!("no configuration key has this name; did you mean {near}? Valid names: {valid}")
+        }
+        None => format!("no configuration key has this name; valid names: {valid}"),
+    }
 }
 
 fn unprefixed(name: String) -> String {
@@ -246,8 +249,7 @@ impl Binder<'_> {
                     .map(|variant| ValueKind::String(variant.name.to_owned()));
                 if found.is_none() {
                     let names: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
-                    let message =
-                        format!("unknown type `{text}`; valid types: {}", names.join(", "));
+                    let message = unknown_type(text, &names);
                     self.errors.push(ConfigError::variable(name, path, message));
                 }
                 return found;

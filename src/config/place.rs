@@ -61,6 +61,11 @@ impl Places {
         self.by_path.extend(other.by_path.into_iter().filter(|(inner, _)| within(inner, path)));
     }
 
+    /// Whether something was written at exactly this path.
+    pub fn knows(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
     /// The place of `path` or, if nothing was written there, of the nearest block around it.
     pub fn find(&self, path: &str) -> Option<&Place> {
         let mut path = path;

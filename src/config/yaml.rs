@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(
             error("a: !secret b\n"),
-            "a.yaml:1:4: tags are not supported here\n  1 | a: !secret b\n    |    ^"
+            "a.yaml:1:12: tags are not supported here\n  1 | a: !secret b\n    |            ^"
         );
         assert!(error(&"[".repeat(100)).contains("nested deeper than 64 levels"));
     }

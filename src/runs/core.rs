@@ -134,6 +134,11 @@ fn finish(state: &mut State, end: StreamEnd, input: &RunAgentInput) -> RunEnd {
             code: Some(code.clone()),
             usage: Vec::new(),
         }));
-        RunEnd { outcome: EndOutcome::Error(code), open: Vec::new(), state: None }
+        RunEnd {
+            outcome: EndOutcome::Error(code),
+            open: Vec::new(),
+            deferred: Vec::new(),
+            state: None,
+        }
     })
 }

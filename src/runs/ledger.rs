@@ -83,6 +83,8 @@ struct Thread {
     owner: Option<u64>,
     parked: Option<Arc<Parked>>,
     claimed: Option<Arc<Parked>>,
+    /// Interrupts that the next run has to raise.
+    deferred: Option<Arc<Parked>>,
     answered: VecDeque<InterruptId>,
     idle_since: Option<u64>,
 }
@@ -120,12 +122,22 @@ impl Ledger {
         let thread = threads.by_key.entry(key.clone()).or_default();
         thread.owner = Some(owner);
         thread.claimed = thread.parked.take();
+        let deferred = thread.deferred.clone();
         if let Some(since) = thread.idle_since.take() {
             threads.idle.remove(&since);
         }
         let ledger = Arc::clone(self);
         let agent = agent.clone();
-        Ok(Ticket { ledger, key, owner, agent, claimed: parked, answered: ignored, never_raised })
+        Ok(Ticket {
+            ledger,
+            key,
+            owner,
+            agent,
+            claimed: parked,
+            deferred,
+            answered: ignored,
+            never_raised,
+        })
     }
 
     /// Frees the slot if `owner` still has it, and leaves the thread as `settle` makes it.
@@ -138,7 +150,7 @@ impl Ledger {
         };
         settle(thread);
         thread.owner = None;
-        if thread.parked.is_none() && thread.answered.is_empty() {
+        if thread.parked.is_none() && thread.deferred.is_none() && thread.answered.is_empty() {
             threads.by_key.remove(key);
             return;
         }
@@ -203,6 +215,7 @@ pub struct Ticket {
     owner: u64,
     agent: AgentId,
     claimed: Option<Arc<Parked>>,
+    deferred: Option<Arc<Parked>>,
     answered: Vec<InterruptId>,
     never_raised: Vec<InterruptId>,
 }
@@ -211,6 +224,12 @@ impl Ticket {
     /// The interrupts that this run answers.
     pub fn claimed(&self) -> &[OpenInterrupt] {
         self.claimed.as_ref().map_or(&[], |parked| &parked.open)
+    }
+
+    /// The interrupts that this run has to raise instead of calling the agent: the last run ended
+    /// with pending calls of the client's own tools beside them.
+    pub fn deferred(&self) -> &[OpenInterrupt] {
+        self.deferred.as_ref().map_or(&[], |parked| &parked.open)
     }
 
     /// Entries for interrupts that an earlier run answered.
@@ -234,9 +253,17 @@ impl Ticket {
             thread.answered.extend(ids.map(|open| open.interrupt.id.clone()));
             let excess = thread.answered.len().saturating_sub(MAX_ANSWERED);
             thread.answered.drain(..excess);
-            thread.parked = (!end.open.is_empty()).then(|| {
-                Arc::new(Parked { agent: self.agent.clone(), open: end.open.clone() })
-            });
+            // Deferred interrupts stay with the agent that asked.
+            let agent = match &self.deferred {
+                Some(deferred) if !end.open.is_empty() => &deferred.agent,
+                _ => &self.agent,
+            };
+            let park = |open: &[OpenInterrupt]| {
+                let parked = Parked { agent: agent.clone(), open: open.to_vec() };
+                (!open.is_empty()).then(|| Arc::new(parked))
+            };
+            thread.parked = park(&end.open);
+            thread.deferred = park(&end.deferred);
         });
     }
 }
@@ -249,3 +276,6 @@ impl Drop for Ticket {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

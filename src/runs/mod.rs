@@ -16,7 +16,7 @@ mod sources;
 use std::{fmt, sync::Arc};
 
 pub use self::{
-    service::{RunHandle, RunRequest, RunService, StartError},
+    service::{RunHandle, RunRequest, RunService, RunServiceSetup, StartError},
     sources::Sources,
 };
 

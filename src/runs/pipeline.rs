@@ -7,11 +7,11 @@
 use std::{sync::Arc, time::Duration};
 
 use agui_adapter::{
-    inbound::{Inbound, InboundOptions, to_msgs},
+    inbound::{Inbound, InboundNote, InboundOptions, to_msgs},
     model::{Msg, event::Object},
     options::{AdapterOptions, AssumePeer, Peer},
-    outbound::{Adapter, EndOutcome, RunFailure, RunSetup, StreamEnd},
-    resume::{Decision, OpenInterrupt, decide},
+    outbound::{Adapter, AdapterParts, EndOutcome, RunFailure, RunSetup, StreamEnd},
+    resume::{Decision, decide},
 };
 use agui_protocol::{Event, InterruptId, RunAgentInput};
 use serde_json::{Value, json};
@@ -60,20 +60,24 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &S
     let decisions = decide(&request.input.resume, ticket.claimed());
     let prepared = Prepared::new(request, &ticket);
     log_input(request, &ticket, &prepared);
-    let core = core(shared, request, ticket.claimed().to_vec(), prepared.started_metadata);
     let decisions = match decisions {
         Ok(decisions) => decisions,
         Err(error) => {
             drop(ticket);
+            let core = core(shared, request, Vec::new(), prepared.started_metadata);
             return refuse(request, &core, refusal::bad_answer(&error), events).await;
         }
     };
-    let core = Arc::new(core);
+    let core = Arc::new(core(shared, request, decisions.clone(), prepared.started_metadata));
     let cancel = CancellationToken::new();
     // Whatever ends the run, what the agent started on the side hears of it.
     let _cancel_at_end = cancel.clone().drop_guard();
-    let agent_request = agent_request(request, prepared.messages, decisions, cancel);
-    let stop = watch(shared, request, agent_request, &core, events).await;
+    let stop = if ticket.deferred().is_empty() {
+        let agent_request = agent_request(request, prepared.messages, decisions, cancel);
+        watch(shared, request, agent_request, &core, events).await
+    } else {
+        Some(StreamEnd::Raise(ticket.deferred().to_vec()))
+    };
     let Some(end) = stop else {
         drop(ticket);
         return Report { end: None, events: core.abandon() };
@@ -120,12 +124,7 @@ async fn limit(run_timeout: Option<Duration>) {
     }
 }
 
-async fn refuse(
-    request: &RunRequest,
-    core: &Core,
-    failure: RunFailure,
-    events: &Sender,
-) -> Report {
+async fn refuse(request: &RunRequest, core: &Core, failure: RunFailure, events: &Sender) -> Report {
     let closed = core.close(StreamEnd::Failed(failure), &request.input);
     send(events, closed.batch).await;
     Report { end: Some(closed.end.outcome), events: closed.events }
@@ -142,7 +141,7 @@ struct Prepared {
     messages: Vec<Msg>,
     started_metadata: Object,
     dropped_system: usize,
-    notes: Vec<String>,
+    notes: Vec<InboundNote>,
 }
 
 impl Prepared {
@@ -151,6 +150,7 @@ impl Prepared {
         let options = InboundOptions {
             accept_client_system_messages: request.accept_client_system_messages,
             answered_calls: calls.map(|call| call.wire_id.as_str().into()).collect(),
+            ..InboundOptions::default()
         };
         let Inbound { msgs, dropped_system, notes } = to_msgs(&request.input, &options);
         let mut metadata = Object::new();
@@ -189,7 +189,7 @@ fn agent_request(
 fn core(
     shared: &Shared,
     request: &RunRequest,
-    answered: Vec<OpenInterrupt>,
+    answered: Vec<Decision>,
     started_metadata: Object,
 ) -> Core {
     let setup = RunSetup {
@@ -199,9 +199,18 @@ fn core(
         started_metadata,
         stored_state: None,
     };
-    let (ids, clock) = (shared.sources.ids(), shared.sources.clock());
-    let extensions = Arc::clone(&shared.extensions);
-    Core::new(Adapter::new(setup, Arc::clone(&request.options), extensions, ids, clock))
+    let parts = AdapterParts {
+        setup,
+        options: Arc::clone(&request.options),
+        extensions: Arc::clone(&shared.extensions),
+        context: Arc::clone(&request.context),
+        ids: shared.sources.ids(),
+        clock: shared.sources.clock(),
+    };
+    Core::new(match &shared.factory {
+        Some(factory) => factory.adapter(parts),
+        None => Adapter::new(parts),
+    })
 }
 
 /// A peer that declares any version is served as a current one (VER-4, VER-6).
@@ -226,7 +235,7 @@ fn agent_failed(request: &RunRequest, error: &crate::agents::AgentError) -> Stre
 fn log_input(request: &RunRequest, ticket: &Ticket, prepared: &Prepared) {
     let request_id = &*request.request_id;
     for note in &prepared.notes {
-        tracing::info!(request.id = request_id, note, "part of the input is not used");
+        tracing::info!(request.id = request_id, note = %note, "part of the input is not used");
     }
     if prepared.dropped_system > 0 {
         let count = prepared.dropped_system;

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use agui_adapter::{options::AdapterOptions, outbound::Extensions};
+use agui_adapter::{
+    options::AdapterOptions,
+    outbound::{AdapterFactory, Extensions},
+};
 use agui_protocol::{Event, RunAgentInput};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -70,6 +73,23 @@ pub enum StartError {
     ShuttingDown,
 }
 
+/// What a program adds to all runs.
+#[derive(Clone, Default)]
+pub struct RunServiceSetup {
+    /// Where ids and times come from.
+    pub sources: Sources,
+    /// Converters and enrichers.
+    pub extensions: Arc<Extensions>,
+    /// Makes the adapters; `None` = the built-in ones.
+    pub factory: Option<Arc<dyn AdapterFactory>>,
+}
+
+impl fmt::Debug for RunServiceSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunServiceSetup").finish_non_exhaustive()
+    }
+}
+
 /// Starts runs. Cheap to clone.
 #[derive(Clone)]
 pub struct RunService(Arc<Shared>);
@@ -79,6 +99,7 @@ pub(super) struct Shared {
     pub(super) ledger: Arc<Ledger>,
     pub(super) sources: Sources,
     pub(super) extensions: Arc<Extensions>,
+    pub(super) factory: Option<Arc<dyn AdapterFactory>>,
     /// Cancelled when all runs have to end.
     pub(super) stopping: CancellationToken,
     pub(super) tasks: TaskTracker,
@@ -87,11 +108,12 @@ pub(super) struct Shared {
 
 impl RunService {
     /// A service that allows `max_runs` runs at once.
-    pub fn new(max_runs: usize, sources: Sources, extensions: Arc<Extensions>) -> Self {
+    pub fn new(max_runs: usize, setup: RunServiceSetup) -> Self {
         Self(Arc::new(Shared {
             ledger: Ledger::new(MAX_PARKED_THREADS),
-            sources,
-            extensions,
+            sources: setup.sources,
+            extensions: setup.extensions,
+            factory: setup.factory,
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             slots: Arc::new(Semaphore::new(max_runs.min(Semaphore::MAX_PERMITS))),

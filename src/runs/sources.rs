@@ -29,11 +29,13 @@ impl Sources {
         Self { ids: Arc::new(ids), clock: Arc::new(clock) }
     }
 
-    pub(super) fn ids(&self) -> Box<dyn IdSource> {
+    /// A fresh id source.
+    pub fn ids(&self) -> Box<dyn IdSource> {
         (self.ids)()
     }
 
-    pub(super) fn clock(&self) -> Box<dyn Clock> {
+    /// A clock.
+    pub fn clock(&self) -> Box<dyn Clock> {
         (self.clock)()
     }
 }

@@ -23,10 +23,20 @@ impl LogFormat {
     }
 }
 
-/// Sends logs to stderr, from level info unless `RUST_LOG` says otherwise. A second call in one
-/// process changes nothing.
-pub fn init(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+/// The value of `RUST_LOG` is no filter.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("expected a level or a list such as `info,agentscope_agui=debug`: {0}")]
+pub struct BadFilter(String);
+
+/// Sends logs to stderr: what `filter` (`RUST_LOG`) lets through, empty = level info. A second
+/// call in one process changes nothing.
+///
+/// # Errors
+///
+/// The filter cannot be understood.
+pub fn init(format: LogFormat, filter: &str) -> Result<(), BadFilter> {
+    let filter = if filter.trim().is_empty() { "info" } else { filter };
+    let filter = EnvFilter::try_new(filter).map_err(|error| BadFilter(error.to_string()))?;
     let registry = tracing_subscriber::registry().with(filter);
     let lines = fmt::layer().with_writer(std::io::stderr);
     let set = match format {
@@ -39,5 +49,18 @@ pub fn init(format: LogFormat) {
     };
     if set.is_err() {
         tracing::debug!("logs were set up before");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_cannot_be_understood_is_refused() {
+        assert!(init(LogFormat::Pretty, "agentscope_agui=loud").is_err());
+        assert_eq!(LogFormat::parse("JSON"), Some(LogFormat::Json));
+        assert_eq!(LogFormat::parse("xml"), None);
     }
 }

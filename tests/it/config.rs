@@ -71,7 +71,7 @@ fn every_fault_of_a_file_is_told_at_once_with_its_place() {
                 run-timeout: soon\n    subagent-events: attribted\n";
     assert_eq!(
         errors(text),
-        "test.yaml:2:3: server.prot: unknown key; did you mean `port`?; valid keys: host, port, \
+        "test.yaml:2:3: server.prot: unknown key; did you mean `port`? Valid keys: host, port, \
          request-body-limit, max-concurrent-runs\n  2 |   prot: 8080\n    |   ^\n\
          test.yaml:3:9: server.port: expected a whole number from 0 to 65535, found `99999`\n  3 |   port: 99999\n    |         ^\n\
          test.yaml:6:5: agentscope.agui.pathPrefix: unknown key; keys are written in kebab-case: \
@@ -115,8 +115,8 @@ fn combinations_that_cannot_work_are_refused() {
     );
     assert_eq!(
         one("    subagent-events: custom\n    emit-subagent-events-as-native: true\n"),
-        "test.yaml:4:37: agentscope.agui.emit-subagent-events-as-native: contradicts \
-         subagent-events: true means `subagent-events: native`\n  4 |     \
+        "test.yaml:4:37: agentscope.agui.emit-subagent-events-as-native: true goes \
+         only with `subagent-events: auto`; remove one of the two\n  4 |     \
          emit-subagent-events-as-native: true\n    |                                     ^"
     );
     assert_eq!(

@@ -5,4 +5,32 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
+mod architecture;
+#[cfg(test)]
 mod config;
+#[cfg(test)]
+mod config_errors;
+#[cfg(test)]
+mod cors;
+#[cfg(test)]
+mod env_override;
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod frontends;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod inproc;
+#[cfg(test)]
+mod interrupts;
+#[cfg(test)]
+mod routing;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod stops;
+#[cfg(test)]
+mod support;

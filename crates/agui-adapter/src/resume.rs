@@ -64,6 +64,13 @@ pub struct OpenInterrupt {
     pub question: Option<String>,
 }
 
+impl OpenInterrupt {
+    /// Whether a child asked that was shown as CUSTOM events, whose calls the client never saw.
+    pub(crate) fn is_of_custom_child(&self) -> bool {
+        self.source.is_some() && self.interrupt.subagent_run_id.is_none()
+    }
+}
+
 /// What an answer means for the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {

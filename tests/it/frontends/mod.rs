@@ -6,7 +6,7 @@
 
 mod driver;
 mod golden;
-mod server;
+pub(crate) mod server;
 
 use std::{
     collections::BTreeSet,

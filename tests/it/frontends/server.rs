@@ -14,7 +14,7 @@ use std::{
 use serde_json::Value;
 
 /// The real binary on a free port; stopped when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     base: String,
     log: Arc<Mutex<String>>,
@@ -22,7 +22,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it with a configuration file and waits for the line that names its address.
-    pub(super) fn start(config: &Path) -> Self {
+    pub(crate) fn start(config: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentscope-agui"));
         command.arg("serve").arg("--config").arg(config);
         for (name, _) in std::env::vars_os() {
@@ -51,6 +51,16 @@ impl Server {
             panic!("the server did not say where it listens:\n{}", log.lock().expect("unpoisoned"));
         };
         Self { child, base: format!("http://{address}"), log }
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.base.trim_start_matches("http://").parse().expect("an address")
     }
 
     /// Where a run of this agent is posted.

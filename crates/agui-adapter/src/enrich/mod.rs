@@ -64,6 +64,7 @@ impl EnrichError {
 ///
 /// A mistake cannot break the stream: events that do not fit are dropped, missing closers are
 /// put back, and the run's first and last event cannot be removed nor turned into another kind.
+/// `*_CHUNK` events are never sent; write a start, content and an end.
 /// An error ends the run with `RUN_ERROR` `INTERNAL_ERROR`.
 ///
 /// # Examples

@@ -4,6 +4,7 @@
 
 pub mod event;
 pub mod msg;
+pub mod value;
 pub mod wire;
 
 pub use event::{AgentEvent, AgentEventKind, AgentEventType, Origin};

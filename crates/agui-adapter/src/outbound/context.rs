@@ -130,7 +130,7 @@ impl StreamContext {
     }
 }
 
-pub(super) fn resolve_subagents(option: SubagentEvents, peer: Peer) -> SubagentEvents {
+fn resolve_subagents(option: SubagentEvents, peer: Peer) -> SubagentEvents {
     match (option, peer) {
         (SubagentEvents::Auto, Peer::Current) => SubagentEvents::Attributed,
         (SubagentEvents::Auto, Peer::Legacy) => SubagentEvents::Custom,

@@ -5,7 +5,7 @@ use agui_protocol::{Message, ToolCallId};
 
 use super::{
     context::StreamContext,
-    tool::{ResultContent, send_result},
+    tool::{ResultContent, result_metadata, send_result},
 };
 use crate::{
     model::{
@@ -49,8 +49,12 @@ pub(super) struct Question {
 /// An answer that the client gets even if the agent sends no result for the call: Java sends
 /// none for a call that the person denied, nor for one that was run outside.
 struct Owed {
+    /// Who said it in this run; the root for answers that the run came with.
+    owner: OwnerId,
     /// The child that made the call.
     source: Option<String>,
+    /// The client's id of a call of an earlier run.
+    earlier: Option<ToolCallId>,
     call: String,
     name: String,
     content: ResultContent,
@@ -77,7 +81,9 @@ impl Asks {
 
 fn owed_by(decision: &Decision) -> Option<Owed> {
     let owed = |call: &StoredCall, text: &str, state| Owed {
+        owner: OwnerId::ROOT,
         source: decision.open.source.clone(),
+        earlier: Some(ToolCallId::from(call.wire_id.as_str())),
         call: call.id.clone(),
         name: call.name.clone(),
         content: ResultContent::text(text),
@@ -164,9 +170,14 @@ fn confirmed(
     for result in results {
         let call = &result.call;
         context.asks.answered(owner, &call.id);
-        if !result.confirmed && !call.id.is_empty() {
+        if !result.confirmed
+            && !call.id.is_empty()
+            && !context.is_the_clients(owner, &call.id, &call.name)
+        {
             context.owe(Owed {
+                owner,
                 source: event.source.as_deref().map(str::to_owned),
+                earlier: None,
                 call: call.id.clone(),
                 name: call.name.clone(),
                 content: ResultContent::text(&denial(None)),
@@ -189,11 +200,13 @@ fn executed(
             continue;
         }
         context.asks.answered(owner, &result.call_id);
-        if context.is_frontend_tool(&result.name) {
+        if context.is_the_clients(owner, &result.call_id, &result.name) {
             continue;
         }
         let owed = Owed {
+            owner,
             source: event.source.as_deref().map(str::to_owned),
+            earlier: None,
             call: result.call_id.clone(),
             name: result.name.clone(),
             content: ResultContent::of_blocks(&result.output),
@@ -208,6 +221,7 @@ impl StreamContext {
     /// What is asked about a call. The client gets to see the call first, if the agent never
     /// announced it.
     fn ask(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) -> &mut Ask {
+        self.pay_owed();
         if !self.is_custom_child(owner) {
             self.sequencer.ensure_call(owner, id, name, arguments);
             self.sequencer.flush_call_ends(owner);
@@ -258,11 +272,12 @@ impl StreamContext {
 
     /// The agent answered the call itself.
     pub(super) fn forget_owed(&mut self, owner: OwnerId, call: &str) {
+        if self.asks.owed.is_empty() {
+            return;
+        }
         let source = self.source_of(owner).map(str::to_owned);
-        self.asks.owed.retain(|owed| {
-            let theirs = owner == OwnerId::ROOT || owed.source == source;
-            owed.call != call || !theirs
-        });
+        let for_all = owner == OwnerId::ROOT && !self.sequencer.owns_call(owner, call);
+        self.asks.owed.retain(|owed| owed.call != call || (owed.source != source && !for_all));
     }
 
     /// Sends the answers that the agent did not send: before anything that comes after them.
@@ -271,26 +286,32 @@ impl StreamContext {
             return;
         }
         for owed in std::mem::take(&mut self.asks.owed) {
-            if self.answered_by_client(&owed) {
-                continue;
+            if !self.answered_by_client(&owed) {
+                self.pay(owed);
             }
-            if let (SubagentEvents::Custom, Some(source)) = (self.subagents, &owed.source) {
-                self.send_owed_by_custom_child(
-                    source,
-                    &owed.call,
-                    &owed.name,
-                    owed.content,
-                    owed.state,
-                );
-                continue;
+        }
+    }
+
+    fn pay(&mut self, owed: Owed) {
+        let Owed { owner, source, earlier, call, name, content, state } = owed;
+        match (self.subagents, source, earlier) {
+            (SubagentEvents::Custom, Some(source), _) => {
+                self.send_owed_by_custom_child(&source, &call, &name, content, state);
             }
-            send_result(OwnerId::ROOT, &owed.call, &owed.name, owed.content, owed.state, self);
+            (_, _, Some(wire)) => {
+                let (content, metadata) = (content.into_content(), result_metadata(state));
+                self.sequencer.earlier_result(&wire, content, metadata);
+            }
+            (_, _, None) => send_result(owner, &call, &name, content, state, self),
         }
     }
 
     /// A tool of the client whose result the client already put into its messages.
     fn answered_by_client(&self, owed: &Owed) -> bool {
-        let wire = self.sequencer.wire_id(OwnerId::ROOT, &owed.call);
+        let wire = match &owed.earlier {
+            Some(wire) => wire.clone(),
+            None => self.sequencer.wire_id(owed.owner, &owed.call),
+        };
         self.is_frontend_tool(&owed.name) && has_tool_message(&self.input.messages, &wire)
     }
 

@@ -212,6 +212,7 @@ pub(super) fn finish_stream(end: StreamEnd, context: &mut StreamContext) {
             context,
         ),
         StreamEnd::Failed(failure) => finish_failed(failure, context),
+        StreamEnd::Raise(raised) => finish_interrupted(raised, context),
         StreamEnd::Cancelled(reason) => finish_cancelled(reason, context),
     }
 }

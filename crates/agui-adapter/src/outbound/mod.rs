@@ -83,6 +83,8 @@ pub enum StreamEnd {
     Completed,
     /// The stream failed, or the run was stopped by a limit that counts as a failure.
     Failed(RunFailure),
+    /// The run only raises interrupts that the thread's last run deferred.
+    Raise(Vec<OpenInterrupt>),
     /// The run was stopped on purpose; the reason is machine readable, e.g. `cancelled`.
     Cancelled(&'static str),
 }
@@ -214,10 +216,7 @@ impl Adapter {
             echo: options.echo_input.then(|| Box::new((*setup.input).clone())),
             metadata: setup.started_metadata.clone(),
         };
-        let resumed = resumed_calls(
-            &setup.answered,
-            context::resolve_subagents(options.subagent_events, setup.peer),
-        );
+        let resumed = resumed_calls(&setup.answered);
         let emit_args = options.emit_tool_call_args;
         let sequencer = Sequencer::new(&setup.input, opening, resumed, emit_args, ids);
         let tail_setup = TailSetup {
@@ -305,12 +304,10 @@ impl RunEnd {
     }
 }
 
-/// The calls that the answers are about. Those of a child that is shown as CUSTOM events are no
-/// calls for the client.
-fn resumed_calls(answered: &[Decision], subagents: SubagentEvents) -> Vec<Earlier> {
-    let shown = answered
-        .iter()
-        .filter(|decision| subagents != SubagentEvents::Custom || decision.open.source.is_none());
+/// The calls that the answers are about. A call of a child shown as CUSTOM events has no owner
+/// that the client knows, and was never the client's.
+fn resumed_calls(answered: &[Decision]) -> Vec<Earlier> {
+    let shown = answered.iter().filter(|decision| !decision.open.is_of_custom_child());
     let calls = shown.filter_map(|decision| {
         let call = match &decision.verdict {
             Verdict::Approved { call, .. }

@@ -20,8 +20,10 @@ impl StreamContext {
     /// Whether the run ends with the questions that are open: calls that the client runs itself
     /// come first, since a client cannot answer both at once.
     pub(super) fn raises_interrupts(&self) -> bool {
-        let frontend = self.asks.open.iter().any(|ask| self.is_pending_at_client(ask));
-        self.asks.any_open() && !frontend
+        let pending = self.options.frontend_tool_outcome == FrontendToolOutcome::Pending
+            && self.sequencer.unanswered_tools().any(|tool| self.is_frontend_tool(tool));
+        let asked = self.asks.open.iter().any(|ask| self.is_pending_at_client(ask));
+        self.asks.any_open() && !pending && !asked
     }
 
     /// The interrupts of everything that waits, in the order in which it was asked, without the
@@ -51,8 +53,9 @@ impl StreamContext {
             || self.asks.questions.iter().any(|question| question.owner == owner)
     }
 
+    /// A tool of the client asks its user itself, if it has to.
     fn is_frontend_ask(&self, ask: &Ask) -> bool {
-        ask.external && self.is_frontend_tool(self.ask_name(ask))
+        self.is_frontend_tool(self.ask_name(ask))
     }
 
     fn is_pending_at_client(&self, ask: &Ask) -> bool {
@@ -60,12 +63,10 @@ impl StreamContext {
             && self.is_frontend_ask(ask)
     }
 
+    /// The tool, as the client saw the call; the ask's own word where there was no call.
     fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
-        if !ask.call.name.is_empty() {
-            return &ask.call.name;
-        }
         let index = self.sequencer.call_of(ask.owner, &ask.call.id);
-        index.map_or("", |index| self.sequencer.call_name(index))
+        index.map_or(&ask.call.name, |index| self.sequencer.call_name(index))
     }
 
     /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
@@ -108,14 +109,15 @@ impl StreamContext {
     fn call_interrupt(&self, ask: &Ask) -> OpenInterrupt {
         let call = self.stored_call(ask);
         let kind = match (ask.external, self.is_frontend_ask(ask)) {
-            (false, _) => InterruptKind::PermissionConfirm,
-            (true, true) => InterruptKind::FrontendTool,
+            (false, false) => InterruptKind::PermissionConfirm,
             (true, false) => InterruptKind::ExternalExecution,
+            (_, true) => InterruptKind::FrontendTool,
         };
-        let message = match (&ask.text, ask.external) {
+        let approves = kind == InterruptKind::PermissionConfirm;
+        let message = match (&ask.text, approves) {
             (Some(text), _) => text.clone(),
-            (None, true) => format!("Run {} and answer with its result", call.name),
-            (None, false) => format!("Approve running {}?", call.name),
+            (None, false) => format!("Run {} and answer with its result", call.name),
+            (None, true) => format!("Approve running {}?", call.name),
         };
         let interrupt = Interrupt {
             subagent_run_id: self.sequencer.tag(ask.owner),
@@ -123,7 +125,7 @@ impl StreamContext {
             reason: "tool_call".to_owned(),
             message: Some(message),
             tool_call_id: Some(ask.wire.clone()),
-            response_schema: (!ask.external).then(approval_schema),
+            response_schema: approves.then(approval_schema),
             expires_at: None,
             metadata: Some(call_metadata(ask, &call, kind)),
         };

@@ -97,7 +97,15 @@ impl Children {
         });
         let by_call = || {
             let call = call_of(&event.kind)?;
-            several.iter().find(|&&at| (context.has_call)(self.list[at].owner, call))
+            let knows = |&&at: &&usize| {
+                let child = &self.list[at];
+                (context.has_call)(child.owner, call)
+                    || child.calls.iter().any(|known| known.id == call)
+            };
+            // Two may use the same call id: the one that is being answered, else the latest.
+            let answering =
+                several.iter().find(|&&at| (context.is_answering)(self.list[at].owner, call));
+            answering.or_else(|| several.iter().rev().find(knows))
         };
         let idle = || {
             several.iter().find(|&&at| {
@@ -112,13 +120,14 @@ impl Children {
 /// What telling invocations apart needs to know of their calls.
 struct Lookup<'a> {
     has_call: &'a dyn Fn(OwnerId, &str) -> bool,
+    is_answering: &'a dyn Fn(OwnerId, &str) -> bool,
     is_busy: &'a dyn Fn(OwnerId) -> bool,
 }
 
 impl StreamContext {
     /// The owner of a child's event; a child that is not there is announced.
     pub(super) fn child_owner(&mut self, event: &AgentEvent, source: &Arc<str>) -> OwnerId {
-        let at = self.find_child(event, source);
+        let at = self.find_child(event, source).or_else(|| self.wake_child(event, source));
         let at = at.unwrap_or_else(|| self.start_child(event, source, last_segment(source), false));
         self.remember_reply(at, event);
         self.children.list[at].owner
@@ -141,18 +150,18 @@ impl StreamContext {
         let sequencer = &self.sequencer;
         let lookup = Lookup {
             has_call: &|owner, call| sequencer.owns_call(owner, call),
+            is_answering: &|owner, call| self.results.is_open(owner, call),
             is_busy: &|owner| !sequencer.unanswered_of(owner).is_empty(),
         };
         self.children.find(&key_of(event, source), event, &lookup)
     }
 
     fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
-        let several = self.children.active.get(&self.children.list[at].key);
-        if let (Some(reply), true) = (reply_of(&event.kind), several.is_some_and(|s| s.len() > 1)) {
-            let replies = &mut self.children.list[at].replies;
-            if !replies.iter().any(|known| known == reply) {
-                replies.push(reply.to_owned());
-            }
+        let Some(reply) = reply_of(&event.kind) else { return };
+        let replies = &mut self.children.list[at].replies;
+        // The latest first: nearly every event repeats it.
+        if !replies.iter().rev().any(|known| known == reply) {
+            replies.push(reply.to_owned());
         }
     }
 
@@ -193,6 +202,7 @@ impl StreamContext {
             calls: Vec::new(),
         });
         let at = self.children.list.len() - 1;
+        self.remember_reply(at, event);
         self.children.active.entry(key).or_default().push(at);
         at
     }
@@ -283,6 +293,17 @@ impl StreamContext {
         self.children.list[at].waiting = true;
         let owner = self.leave_child(at);
         self.sequencer.close_items(owner);
+    }
+
+    /// A parked invocation that goes on within the run: it was answered meanwhile.
+    fn wake_child(&mut self, event: &AgentEvent, source: &str) -> Option<usize> {
+        let key = key_of(event, source);
+        let at = self.children.list.iter().position(|child| child.waiting && child.key == key)?;
+        let child = &mut self.children.list[at];
+        // Its AGENT_END was seen; whether there will be another one nobody can say.
+        (child.waiting, child.ended, child.started) = (false, false, false);
+        self.children.active.entry(key).or_default().push(at);
+        Some(at)
     }
 
     fn close_child(&mut self, at: usize, end: OwnerEnd) {
@@ -393,6 +414,9 @@ fn mentions(arguments: &str, agent: &str, name: &str) -> bool {
 
 fn reply_of(kind: &AgentEventKind) -> Option<&str> {
     match kind {
+        AgentEventKind::AgentStart { reply, .. } | AgentEventKind::AgentEnd { reply, .. } => {
+            reply.as_deref()
+        }
         AgentEventKind::ModelCallStart { reply, .. }
         | AgentEventKind::ModelCallEnd { reply, .. }
         | AgentEventKind::TextBlockStart { reply, .. }

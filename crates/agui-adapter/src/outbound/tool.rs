@@ -274,7 +274,7 @@ fn end_result(
         return;
     }
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
-    if context.is_the_clients(owner, call, &name, state) {
+    if context.is_the_clients(owner, call, &name) {
         context.note("a result for a call of a tool that the client runs was left out");
         return;
     }
@@ -284,11 +284,10 @@ fn end_result(
 }
 
 impl StreamContext {
-    /// Whether a result is one that only the client may give (TOOL-16). A refused call is answered
-    /// all the same, or the client would run it.
-    fn is_the_clients(&self, owner: OwnerId, call: &str, name: &str, state: ResultState) -> bool {
-        let tool = self.sequencer.tool_to_answer(owner, call, name);
-        state != ResultState::Denied && self.is_frontend_tool(tool)
+    /// Whether a result is one that only the client may give (TOOL-16): an answer of ours would
+    /// keep it from running.
+    pub(super) fn is_the_clients(&self, owner: OwnerId, call: &str, name: &str) -> bool {
+        self.is_frontend_tool(self.sequencer.tool_to_answer(owner, call, name))
     }
 }
 
@@ -301,13 +300,18 @@ pub(super) fn send_result(
     state: ResultState,
     context: &mut StreamContext,
 ) {
+    let (content, metadata) = (content.into_content(), result_metadata(state));
+    let first = context.sequencer.call_result(owner, call, name, content, metadata);
+    context.note_unless(first, "a second result for a call was left out");
+}
+
+/// What the metadata of a result says of its state.
+pub(super) fn result_metadata(state: ResultState) -> Object {
     let mut metadata = Object::new();
     if state != ResultState::Success {
         metadata.insert(STATE_KEY.to_owned(), Value::from(state.as_str()));
     }
-    let content = content.into_content();
-    let first = context.sequencer.call_result(owner, call, name, content, metadata);
-    context.note_unless(first, "a second result for a call was left out");
+    metadata
 }
 
 /// Metadata key of a result that was not a success.

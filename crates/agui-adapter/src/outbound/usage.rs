@@ -26,7 +26,9 @@ pub(super) struct Usage {
 impl Usage {
     /// One entry per model, for the terminal event.
     pub(super) fn entries(&mut self) -> Vec<TokenUsage> {
-        std::mem::take(&mut self.by_model)
+        let mut entries = std::mem::take(&mut self.by_model);
+        entries.iter_mut().for_each(drop_contradictions);
+        entries
     }
 
     fn add(&mut self, model: Option<&str>, usage: &ModelUsage) {
@@ -77,6 +79,22 @@ fn add(to: &mut Option<u64>, more: Option<u64>) {
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.saturating_add(b?).min(MAX_COUNT))
+}
+
+/// A part cannot be more than its whole (LIFE-18). Where it is, because calls reported the part
+/// without the whole, it is unknown.
+fn drop_contradictions(entry: &mut TokenUsage) {
+    let (cached, written) = (entry.cached_input_tokens, entry.cache_write_input_tokens);
+    let parts = cached.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    if entry.input_tokens.is_some_and(|input| parts > input) {
+        entry.cached_input_tokens = None;
+        entry.cache_write_input_tokens = None;
+    }
+    if let (Some(reasoning), Some(output)) = (entry.reasoning_tokens, entry.output_tokens)
+        && reasoning > output
+    {
+        entry.reasoning_tokens = None;
+    }
 }
 
 /// Parts are counted in their wholes: where a model reports more of them than of the whole, it

@@ -41,6 +41,18 @@ pub(super) struct Call {
 /// An answered call as the client knows it, and whose it is.
 type Answered = (ToolCallId, Option<SubagentRunId>);
 
+/// The call that a result names.
+enum Target {
+    /// One of this run.
+    Own(CallIndex),
+    /// One that this run's resume answers, by its place.
+    Resumed(usize),
+    /// Another one of the thread's.
+    History(ToolCallId),
+    /// None that is known.
+    Unknown,
+}
+
 /// What a `TOOL_CALL_START` meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
@@ -262,10 +274,31 @@ impl Sequencer {
         }
         self.start_run();
         self.flush_call_ends(owner);
-        let Some((tool_call_id, subagent_run_id)) = self.answer(owner, id, name) else {
-            return false;
-        };
+        let Some(answered) = self.answer(owner, id, name) else { return false };
         self.new_turn(owner);
+        self.push_result(answered, content, metadata);
+        true
+    }
+
+    /// Answers a call of an earlier run under the client's id, unless it has its answer.
+    pub(crate) fn earlier_result(&mut self, wire: &ToolCallId, content: Content, metadata: Object) {
+        self.start_run();
+        self.flush_call_ends(OwnerId::ROOT);
+        let again = self.calls.iter().position(|call| call.wire == *wire);
+        let answered = match again {
+            Some(at) => self.answer_own(CallIndex(at)),
+            None => {
+                let at = self.resumed.iter().position(|call| call.wire == *wire);
+                at.map(|at| self.answer_resumed(at))
+            }
+        };
+        if let Some(answered) = answered {
+            self.push_result(answered, content, metadata);
+        }
+    }
+
+    fn push_result(&mut self, answered: Answered, content: Content, metadata: Object) {
+        let (tool_call_id, subagent_run_id) = answered;
         let message_id = self.next_message_id();
         let mut event = Event::new(Body::ToolCallResult {
             message_id,
@@ -278,30 +311,47 @@ impl Sequencer {
             event.metadata = Some(metadata);
         }
         self.out.push(event);
-        true
+    }
+
+    /// The call that a result names.
+    fn target(&self, owner: OwnerId, id: &str, name: &str) -> Target {
+        if let Some(index) = self.to_answer(&self.owners[owner.0], id, name) {
+            return Target::Own(index);
+        }
+        if let Some(at) = self.resumed_call(owner, id) {
+            return Target::Resumed(at);
+        }
+        let tag = &self.owners[owner.0].tag;
+        if let Some((wire, _)) = self.used.get_key_value(id).filter(|(_, call)| call.tag == *tag) {
+            return Target::History(wire.clone());
+        }
+        let mut others = self.others(owner);
+        let theirs = others.find_map(|other| self.to_answer(other, id, name));
+        theirs.map_or(Target::Unknown, Target::Own)
     }
 
     /// Marks the call that a result names as answered; `None` = it was before.
     fn answer(&mut self, owner: OwnerId, id: &str, name: &str) -> Option<Answered> {
-        if let Some(index) = self.to_answer(&self.owners[owner.0], id, name) {
-            return self.answer_own(index);
+        match self.target(owner, id, name) {
+            Target::Own(index) => self.answer_own(index),
+            Target::Resumed(at) => Some(self.answer_resumed(at)),
+            Target::History(wire) => {
+                let first = self.settled.insert(wire.clone());
+                first.then(|| (wire, self.tag(owner)))
+            }
+            Target::Unknown => {
+                let name = if name.is_empty() { UNKNOWN_TOOL } else { name };
+                let (Started::New(index) | Started::Again(index)) =
+                    self.start_call(owner, id, name);
+                self.answer_own(index)
+            }
         }
-        if let Some(at) = self.resumed_call(owner, id) {
-            let Earlier { wire, tag, .. } = self.resumed.remove(at);
-            self.settled.insert(wire.clone());
-            return Some((wire, tag));
-        }
-        let tag = self.tag(owner);
-        if let Some((wire, _)) = self.used.get_key_value(id).filter(|(_, call)| call.tag == tag) {
-            let wire = wire.clone();
-            return self.settled.insert(wire.clone()).then_some((wire, tag));
-        }
-        if let Some(index) = self.others_to_answer(owner, id, name) {
-            return self.answer_own(index);
-        }
-        let name = if name.is_empty() { UNKNOWN_TOOL } else { name };
-        let (Started::New(index) | Started::Again(index)) = self.start_call(owner, id, name);
-        self.answer_own(index)
+    }
+
+    fn answer_resumed(&mut self, at: usize) -> Answered {
+        let Earlier { wire, tag, .. } = self.resumed.remove(at);
+        self.settled.insert(wire.clone());
+        (wire, tag)
     }
 
     fn answer_own(&mut self, index: CallIndex) -> Option<Answered> {
@@ -339,10 +389,6 @@ impl Sequencer {
         named.or_else(|| latest.next()).copied()
     }
 
-    fn others_to_answer(&self, owner: OwnerId, id: &str, name: &str) -> Option<CallIndex> {
-        self.others(owner).find_map(|other| self.to_answer(other, id, name))
-    }
-
     /// The owners whose calls this owner's events may speak of.
     fn others(&self, owner: OwnerId) -> impl Iterator<Item = &Owner> {
         self.owners.iter().filter(move |_| owner == OwnerId::ROOT)
@@ -356,11 +402,12 @@ impl Sequencer {
 
     /// The tool of the call that a result names; `name` itself if nobody made the call.
     pub(crate) fn tool_to_answer<'a>(&'a self, owner: OwnerId, id: &str, name: &'a str) -> &'a str {
-        if let Some(index) = self.to_answer(&self.owners[owner.0], id, name) {
-            return self.call_name(index);
+        match self.target(owner, id, name) {
+            Target::Own(index) => self.call_name(index),
+            Target::Resumed(at) => &self.resumed[at].tool,
+            Target::History(wire) => self.used.get(&wire).map_or(name, |call| call.tool.as_str()),
+            Target::Unknown => name,
         }
-        let known = self.used.get(self.wire_id(owner, id).as_str());
-        known.map_or(name, |call| call.tool.as_str())
     }
 
     /// The calls of an owner that this run started and nobody has answered, in start order.
@@ -376,6 +423,12 @@ impl Sequencer {
     pub(crate) fn unanswered(&self) -> Vec<ToolCallId> {
         let open = self.calls.iter().filter(|call| call.results == 0 && call.visible);
         open.map(|call| call.wire.clone()).collect()
+    }
+
+    /// The tools of those calls.
+    pub(crate) fn unanswered_tools(&self) -> impl Iterator<Item = &str> {
+        let open = self.calls.iter().filter(|call| call.results == 0 && call.visible);
+        open.map(|call| call.name.as_str())
     }
 
     /// The call's argument text so far.

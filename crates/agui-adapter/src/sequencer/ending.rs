@@ -1,11 +1,35 @@
-//! The end of a run: what is open is closed, then the terminal event leaves.
+//! The ends of runs and of sub-agents' invocations: close what is open, then say how it ended.
 
-use agui_protocol::{Body, Event, RunOutcome, TokenUsage};
+use agui_protocol::{Body, Event, RunOutcome, SubagentOutcome, TokenUsage};
 
-use super::{OwnerEnd, OwnerId, Phase, Sequencer};
+use super::{OwnerId, Phase, Sequencer};
 use crate::{model::event::Object, outbound::RunFailure};
 
 impl Sequencer {
+    /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
+    pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
+        if self.phase == Phase::Ended || self.owners[owner.0].closed {
+            return;
+        }
+        self.close_items(owner);
+        let state = &mut self.owners[owner.0];
+        state.closed = true;
+        let (true, Some(id)) = (state.announced, state.tag.clone()) else { return };
+        self.out.push(Event::new(match end {
+            OwnerEnd::Finished => {
+                Body::SubagentFinished { subagent_run_id: id, result: None, outcome: None }
+            }
+            OwnerEnd::Suspended(interrupt_ids) => Body::SubagentFinished {
+                subagent_run_id: id,
+                result: None,
+                outcome: Some(SubagentOutcome::Suspended { interrupt_ids }),
+            },
+            OwnerEnd::Failed { message, code } => {
+                Body::SubagentError { subagent_run_id: id, message, code: Some(code) }
+            }
+        }));
+    }
+
     /// Ends the run with `RUN_FINISHED`; whatever is still open must have been closed by
     /// [`Sequencer::end_owner`] and is closed here at the latest (LIFE-6).
     pub(crate) fn finish_run(
@@ -69,6 +93,13 @@ impl Sequencer {
         }
         self.close_items(OwnerId::ROOT);
     }
+}
+
+/// How a sub-agent's invocation ended.
+pub(crate) enum OwnerEnd {
+    Finished,
+    Suspended(Vec<agui_protocol::InterruptId>),
+    Failed { message: String, code: String },
 }
 
 /// What `RUN_ERROR` says.

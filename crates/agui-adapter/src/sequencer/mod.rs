@@ -13,13 +13,12 @@ mod owner;
 use std::collections::{HashMap, HashSet};
 
 use agui_protocol::{
-    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentOutcome,
-    SubagentRunId, ThreadId, ToolCallId, event::EncryptedSubtype, event::ReasoningRole,
-    event::TextRole,
+    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentRunId,
+    ThreadId, ToolCallId, event::EncryptedSubtype, event::ReasoningRole, event::TextRole,
 };
 
 pub(crate) use call::CallIndex;
-pub(crate) use ending::Failed;
+pub(crate) use ending::{Failed, OwnerEnd};
 pub(crate) use owner::OwnerId;
 use owner::{OpenBlock, Owner};
 
@@ -386,30 +385,6 @@ impl Sequencer {
         owner
     }
 
-    /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
-    pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
-        if self.phase == Phase::Ended || self.owners[owner.0].closed {
-            return;
-        }
-        self.close_items(owner);
-        let state = &mut self.owners[owner.0];
-        state.closed = true;
-        let (true, Some(id)) = (state.announced, state.tag.clone()) else { return };
-        self.out.push(Event::new(match end {
-            OwnerEnd::Finished => {
-                Body::SubagentFinished { subagent_run_id: id, result: None, outcome: None }
-            }
-            OwnerEnd::Suspended(interrupt_ids) => Body::SubagentFinished {
-                subagent_run_id: id,
-                result: None,
-                outcome: Some(SubagentOutcome::Suspended { interrupt_ids }),
-            },
-            OwnerEnd::Failed { message, code } => {
-                Body::SubagentError { subagent_run_id: id, message, code: Some(code) }
-            }
-        }));
-    }
-
     /// The sub-agent's id that tags the owner's events.
     pub(crate) fn tag(&self, owner: OwnerId) -> Option<SubagentRunId> {
         self.owners[owner.0].tag.clone()
@@ -432,13 +407,6 @@ pub(crate) struct Announcement {
     pub(crate) name: String,
     pub(crate) parent: OwnerId,
     pub(crate) call: Option<CallIndex>,
-}
-
-/// How a sub-agent's invocation ended.
-pub(crate) enum OwnerEnd {
-    Finished,
-    Suspended(Vec<agui_protocol::InterruptId>),
-    Failed { message: String, code: String },
 }
 
 /// The calls in the input's messages.

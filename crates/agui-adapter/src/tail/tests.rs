@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    enrich::AguiEventEnricher,
     model::event::AgentEventKind,
     options::{Droppable, EnricherSpec},
 };
@@ -46,11 +47,11 @@ fn tail(options: &AdapterOptions, peer: Peer, user: Enrichers) -> Tail {
     let mut runtime_context = Object::new();
     runtime_context.insert("tenantId".into(), "acme".into());
     let setup = TailSetup {
+        guarded: false,
         thread_id: "t1".into(),
         run_id: "r1".into(),
         peer,
         runtime_context: Arc::new(runtime_context),
-        guarded: false,
     };
     Tail::new(options, user, setup)
 }
@@ -62,15 +63,11 @@ fn push(tail: &mut Tail, batch: Vec<Event>) -> Vec<Event> {
     out
 }
 
-fn with(enricher: impl AguiEventEnricherFn) -> Enrichers {
+fn with(enricher: impl AguiEventEnricher + 'static) -> Enrichers {
     let mut user = Enrichers::default();
     user.register(0, Arc::new(enricher));
     user
 }
-
-/// Lets closures in tests be written without naming every type.
-trait AguiEventEnricherFn: crate::enrich::AguiEventEnricher + 'static {}
-impl<E: crate::enrich::AguiEventEnricher + 'static> AguiEventEnricherFn for E {}
 
 #[test]
 fn without_enrichers_events_only_move() {

@@ -125,10 +125,8 @@ fn is_fault(violation: &Violation, run: &Run) -> bool {
     match violation.rule {
         // A call that nobody executed has no result and is pending (LIFE-16).
         "TOOL-15" => !violation.message.contains("has no result"),
-        // A permission ask of a foreign agent; the option for frontend tools.
-        "INT-24" => false,
-        // A refused call of the client's tool has to be answered, or the client would run it.
-        "TOOL-16" => false,
+        // The option asks for it.
+        "INT-24" => !interrupting,
         "LIFE-16" => !interrupting,
         "VER-13" => run.options.subagent_events != SubagentEvents::Attributed,
         _ => true,

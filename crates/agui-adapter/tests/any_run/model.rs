@@ -62,8 +62,9 @@ impl Expected {
         match &event.kind {
             Kind::AgentStart { .. } if source.is_some() => agent.start(),
             Kind::AgentEnd { .. } if source.is_some() => {
-                let shared = agent.shared;
-                *agent = Agent { shared, ..Agent::default() };
+                // One that waits goes on if more of it comes, another one begins anew.
+                let (shared, known) = (agent.shared, std::mem::take(&mut agent.known));
+                *agent = Agent { shared, known, ..Agent::default() };
                 return;
             }
             _ => {}

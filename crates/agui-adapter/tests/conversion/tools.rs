@@ -350,23 +350,33 @@ fn a_suspended_result_of_the_clients_tool_is_no_answer() {
 }
 
 #[test]
-fn only_the_client_answers_its_tools_but_a_refusal_is_told() {
-    let head = ["CALL c1 paint id-1", "CALL+ c1 {}", "CALL. c1"];
-    let answered = script![start(), call("c1", "paint", "{}"), result("c1", "made up"), end()];
-    let pending = "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}";
-    Run::with_input(FRONTEND).play(&answered).gives(&[&head[..], &[pending]].concat());
-    let refused = script![
-        start(),
-        call("c1", "paint", "{}"),
-        result_text("c1", "No."),
-        result_end("c1", "denied"),
-        end(),
-    ];
-    let rest = [
-        "RESULT id-2 c1 No. {\"metadata\":{\"agentscope.state\":\"denied\"}}",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
-    ];
-    Run::with_input(FRONTEND).play(&refused).gives(&[&head[..], &rest[..]].concat());
+fn only_the_client_answers_its_tools() {
+    for state in ["success", "error", "denied"] {
+        let lines = script![
+            start(),
+            call("c1", "paint", "{}"),
+            result_text("c1", "made up"),
+            result_end("c1", state),
+            end(),
+        ];
+        Run::with_input(FRONTEND).play(&lines).gives(&[
+            "CALL c1 paint id-1",
+            "CALL+ c1 {}",
+            "CALL. c1",
+            "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+        ]);
+    }
+}
+
+#[test]
+fn a_permission_ask_for_a_tool_of_the_client_leaves_it_pending() {
+    let lines = script![start(), confirm(&[("c1", "paint")]), end()];
+    Run::with_input(FRONTEND).play(&lines).gives(&[
+        "CALL c1 paint id-1",
+        "CALL+ c1 {\"a\":1}",
+        "CALL. c1",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
 }
 
 #[test]

@@ -156,10 +156,11 @@ fn capabilities_are_read_off_the_scripts() {
             "supported": true, "approvals": true, "interrupts": true, "approveWithEdits": true,
         },
     });
-    assert_eq!(built.capabilities, expected);
+    assert_eq!(serde_json::to_value(&built.capabilities).unwrap(), expected);
     config.adapter.enable_reasoning = true;
     let built = ScriptedFactory.build("demo", &config).unwrap();
-    assert_eq!(built.capabilities["reasoning"], json!({"supported": true, "streaming": true}));
+    let capabilities = serde_json::to_value(&built.capabilities).unwrap();
+    assert_eq!(capabilities["reasoning"], json!({"supported": true, "streaming": true}));
 }
 
 #[tokio::test]

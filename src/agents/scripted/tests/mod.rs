@@ -36,6 +36,7 @@ fn config(turns: Vec<Turn>) -> AgentConfig {
         description: String::new(),
         adapter: AdapterOptions::default(),
         run_timeout: None,
+        accept_client_system_messages: false,
         kind: AgentKind::Scripted(ScriptedConfig { turns }),
     }
 }

@@ -1,0 +1,16 @@
+//! HTTP: routes, CORS, errors before the stream, frames, shutdown. Knows no rule of the ledger.
+
+mod agent_id;
+mod body;
+mod builder;
+mod encode;
+mod error;
+mod layers;
+mod router;
+mod routes;
+mod runtime_context;
+mod shutdown;
+mod state;
+
+pub use builder::{Bound, ServeError, Server, ServerBuilder};
+pub use runtime_context::{ContextRequest, ResolveError, RuntimeContextResolver};

@@ -1,0 +1,5 @@
+//! Thin handlers: extract, call, answer.
+
+pub(super) mod agents;
+pub(super) mod health;
+pub(super) mod run;

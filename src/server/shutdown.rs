@@ -1,0 +1,49 @@
+//! Serving until told to stop, and stopping although streams are open.
+
+use std::{
+    future::{Future, IntoFuture},
+    io,
+    time::Duration,
+};
+
+use axum::Router;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::builder::Listening;
+use crate::runs::RunService;
+
+/// How long clients may take to receive what their streams still hold, and agents to let go.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Serves until `stop` resolves. Open streams would keep a graceful shutdown waiting for ever, so
+/// every run is ended first; each stream then gets its terminal event and its end. Neither a
+/// client that does not read nor an agent that does not yield can hold the server for longer than
+/// the grace.
+pub(super) async fn serve(
+    listener: impl Listening,
+    router: Router,
+    runs: RunService,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let told = CancellationToken::new();
+    let (tell, stopping) = (told.clone(), runs.clone());
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+        stop.await;
+        stopping.stop();
+        tell.cancel();
+    });
+    let out_of_time = async {
+        told.cancelled().await;
+        sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served?,
+        () = out_of_time => tracing::warn!("connections were still open and are cut"),
+    }
+    runs.stop();
+    if timeout(GRACE, runs.stopped()).await.is_err() {
+        tracing::warn!("runs were still under way and are given up");
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! What handlers share.
+
+use std::sync::Arc;
+
+use super::runtime_context::Resolvers;
+use crate::{
+    agents::registry::Registry,
+    config::{AguiConfig, Config, ServerConfig},
+    runs::RunService,
+};
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct AppState(Arc<Shared>);
+
+struct Shared {
+    server: ServerConfig,
+    agui: AguiConfig,
+    agents: Registry,
+    resolvers: Resolvers,
+    runs: RunService,
+}
+
+impl AppState {
+    pub(super) fn new(
+        config: Config,
+        agents: Registry,
+        resolvers: Resolvers,
+        runs: RunService,
+    ) -> Self {
+        let Config { server, agui, .. } = config;
+        Self(Arc::new(Shared { server, agui, agents, resolvers, runs }))
+    }
+
+    pub(super) fn server(&self) -> &ServerConfig {
+        &self.0.server
+    }
+
+    pub(super) fn agui(&self) -> &AguiConfig {
+        &self.0.agui
+    }
+
+    pub(super) fn agents(&self) -> &Registry {
+        &self.0.agents
+    }
+
+    pub(super) fn resolvers(&self) -> &Resolvers {
+        &self.0.resolvers
+    }
+
+    pub(super) fn runs(&self) -> &RunService {
+        &self.0.runs
+    }
+}

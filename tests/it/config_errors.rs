@@ -1,0 +1,243 @@
+//! Broken configuration files and the errors that they give, to the letter.
+
+use std::path::PathBuf;
+
+use agentscope_agui::config::{self, Environment, Source};
+
+/// The errors of a text.
+fn errors(text: &str) -> String {
+    let source = Source::Text { name: PathBuf::from("test.yaml"), text: text.to_owned() };
+    config::load(source, &Environment::default()).expect_err("an invalid text").to_string()
+}
+
+/// The errors without the excerpts.
+fn messages(text: &str) -> Vec<String> {
+    let errors = errors(text);
+    errors.lines().filter(|line| !line.starts_with("  ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn text_that_is_no_yaml() {
+    assert_eq!(
+        errors("server:\n  port: 1\n host: a: b\n"),
+        "test.yaml:3:6: not valid YAML: while parsing a block mapping, did not find expected \
+         key\n  3 |  host: a: b\n    |      ^"
+    );
+    assert_eq!(
+        errors("server: [1\n"),
+        "test.yaml:2:1: not valid YAML: while parsing a flow sequence, expected ',' or ']'"
+    );
+}
+
+#[test]
+fn sections_of_the_wrong_shape() {
+    assert_eq!(
+        messages("server: [1]\nagentscope:\n  agui: on\n  agents: {a: [x]}\n"),
+        [
+            "test.yaml:1:9: server: expected a map of keys, found a list",
+            "test.yaml:3:9: agentscope.agui: expected a map of keys, found `on`",
+            "test.yaml:4:15: agentscope.agents.a: expected a map of keys, found a list",
+        ]
+    );
+    assert_eq!(
+        messages("just text\n"),
+        ["test.yaml:1:1: expected a map of keys, found `just text`"]
+    );
+}
+
+#[test]
+fn values_that_yaml_would_change_must_be_quoted() {
+    assert_eq!(
+        messages(
+            "agentscope:\n  agents:\n    a:\n      type: scripted\n      name: 4.10\n      \
+             description: 0123\n      turns: [{when: {text: true}, events: [1e3]}]\n"
+        ),
+        [
+            "test.yaml:5:13: agentscope.agents.a.name: expected text, found the number 4.10: quote \
+             this value",
+            "test.yaml:6:20: agentscope.agents.a.description: expected text, found the number \
+             0123: quote this value",
+            "test.yaml:7:29: agentscope.agents.a.turns[0].when.text: expected text, found the \
+             truth value true: quote this value",
+            "test.yaml:7:45: agentscope.agents.a.turns[0].events[0]: expected text, found the \
+             number 1e3: quote this value",
+        ]
+    );
+}
+
+#[test]
+fn values_out_of_range() {
+    assert_eq!(
+        messages(
+            "server:\n  request-body-limit: 0\n  max-concurrent-runs: 0\nagentscope:\n  agui:\n    \
+             heartbeat-interval: -5s\n    cors-enabled: maybe\n    path-prefix: agui/\n    \
+             agent-id-header: 'X Agent'\n    cors-allowed-origins: ['http://a.example/']\n"
+        ),
+        [
+            "test.yaml:2:23: server.request-body-limit: expected a size such as `16MiB` or a \
+             number of bytes, found `0`",
+            "test.yaml:3:24: server.max-concurrent-runs: expected a whole number from 1 to \
+             1000000000, found `0`",
+            "test.yaml:6:25: agentscope.agui.heartbeat-interval: expected a duration such as \
+             `10m`, `PT10M` or milliseconds, found `-5s`",
+            "test.yaml:7:19: agentscope.agui.cors-enabled: expected true or false, found `maybe`",
+            "test.yaml:8:18: agentscope.agui.path-prefix: a prefix begins with `/`, does not end \
+             with it, and has only letters, digits, `-`, `_`, `.` and `~` between",
+            "test.yaml:9:22: agentscope.agui.agent-id-header: this cannot be the name of a header",
+            "test.yaml:10:28: agentscope.agui.cors-allowed-origins[0]: an origin is `*`, or \
+             scheme, host and port as in `http://localhost:3000`",
+        ]
+    );
+}
+
+#[test]
+fn what_is_missing_is_named_at_its_block() {
+    assert_eq!(
+        messages(
+            "agentscope:\n  agui:\n    enrichers:\n      - {set: {a: 1}}\n      - {type: drop}\n    \
+             converters: [{drop: true}, {custom: a}, {custom: a, rename: b, as: step}]\n    \
+             runtime-context: {a: {}, b: {query: q, header: h}}\n  agents:\n    a:\n    b: \
+             {script: x.jsonl}\n"
+        ),
+        [
+            "test.yaml:4:9: agentscope.agui.enrichers[0]: `type` is missing",
+            "test.yaml:5:9: agentscope.agui.enrichers[1]: `event` is missing",
+            "test.yaml:6:18: agentscope.agui.converters[0]: `custom` is missing",
+            "test.yaml:6:32: agentscope.agui.converters[1]: exactly one of `rename`, `drop: true` \
+             and `as` is needed",
+            "test.yaml:6:45: agentscope.agui.converters[2]: exactly one of `rename`, `drop: true` \
+             and `as` is needed",
+            "test.yaml:7:23: agentscope.agui.runtime-context.a: exactly one of `header`, `query`, \
+             `principal: true` and `value` is needed",
+            "test.yaml:7:30: agentscope.agui.runtime-context.b: exactly one of `header`, `query`, \
+             `principal: true` and `value` is needed",
+            "test.yaml:9:5: agentscope.agents.a: `type` is missing",
+            "test.yaml:10:5: agentscope.agents.b: `type` is missing",
+            "test.yaml:10:17: agentscope.agents.b.script: the file x.jsonl cannot be read: No such \
+             file or directory (os error 2)",
+        ]
+    );
+}
+
+#[test]
+fn turns_that_cannot_be_played() {
+    let agents = |lines: &str| messages(&format!("agentscope:\n  agents:\n{lines}"));
+    assert_eq!(
+        agents("    a: {type: scripted}\n    b: {type: scripted, turns: []}\n"),
+        [
+            "test.yaml:3:5: agentscope.agents.a: exactly one of `turns` and `script` is needed",
+            "test.yaml:4:5: agentscope.agents.b: exactly one of `turns` and `script` is needed",
+        ]
+    );
+    assert_eq!(
+        agents(
+            "    a: {type: scripted, turns: [{when: {always: false}, events: ['{}']}, {when: \
+             {resume: maybe}, events: ['{}']}, {when: {any: x}}]}\n"
+        ),
+        [
+            "test.yaml:3:49: agentscope.agents.a.turns[0].when.always: only true means something \
+             here",
+            "test.yaml:3:90: agentscope.agents.a.turns[1].when.resume: expected one of approved, \
+             denied, cancelled, answered, any, found `maybe`",
+            "test.yaml:3:123: agentscope.agents.a.turns[2].when.any: unknown key; valid keys: \
+             text, resume, tool-result, always",
+        ]
+    );
+    assert_eq!(
+        messages("agentscope:\n  agents: {}\n"),
+        [
+            "test.yaml:2:3: agentscope.agents: no agent is declared; without this key the demo agents are"
+        ]
+    );
+}
+
+#[test]
+fn ids_that_no_path_can_hold() {
+    let line = "{type: scripted, turns: [{events: ['{}']}]}";
+    let long = "x".repeat(65);
+    let text = format!(
+        "agentscope:\n  agents:\n    threads: {line}\n    '..': {line}\n    'a b': {line}\n    \
+         {long}: {line}\n    a.b: {line}\n"
+    );
+    let rule = "an agent id has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`";
+    assert_eq!(
+        messages(&text),
+        [
+            "test.yaml:3:5: agentscope.agents.threads: `threads` is a route of the server and \
+             cannot be an agent id"
+                .to_owned(),
+            "test.yaml:4:5: agentscope.agents.\"..\": `..` means a folder in a path and cannot be \
+             an agent id"
+                .to_owned(),
+            format!("test.yaml:5:5: agentscope.agents.\"a b\": {rule}"),
+            format!("test.yaml:6:5: agentscope.agents.{long}: {rule}"),
+        ]
+    );
+}
+
+#[test]
+fn a_key_of_the_server_inside_an_agent() {
+    let text = "agentscope:\n  agents:\n    a:\n      type: scripted\n      turns: [{events: \
+                ['{}']}]\n      agui: {echo-input: true}\n";
+    assert_eq!(
+        messages(text),
+        [
+            "test.yaml:6:14: agentscope.agents.a.agui.echo-input: this key holds for the whole server \
+          and stands only in agentscope.agui; valid keys here: run-timeout, \
+          default-tool-merge-mode, frontend-tool-outcome, emit-state-events, emit-step-events, \
+          emit-tool-call-args, emit-token-usage, enable-reasoning, emit-run-finished-after-error, \
+          emit-subagent-events-as-native, subagent-events, accept-client-system-messages, \
+          enrichers, converters"
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_list_of_origins_gives_one_error() {
+    let text = "agentscope:\n  agui:\n    cors-allow-credentials: true\n    \
+                cors-allowed-origins: {a: b}\n";
+    assert_eq!(
+        messages(text),
+        ["test.yaml:4:27: agentscope.agui.cors-allowed-origins: expected a list, found a map of \
+          keys"]
+    );
+}
+
+#[test]
+fn native_goes_only_with_auto() {
+    for other in ["attributed", "custom", "native"] {
+        let text = format!(
+            "agentscope:\n  agui:\n    emit-subagent-events-as-native: true\n    \
+             subagent-events: {other}\n"
+        );
+        assert_eq!(
+            messages(&text),
+            [
+                "test.yaml:3:37: agentscope.agui.emit-subagent-events-as-native: true goes only with \
+              `subagent-events: auto`; remove one of the two"
+            ]
+        );
+    }
+}
+
+#[test]
+fn placeholders_that_cannot_be_filled() {
+    assert_eq!(
+        messages("server:\n  host: '${a b}'\nagentscope:\n  agui:\n    path-prefix: /${OPEN\n"),
+        [
+            "test.yaml:2:9: server.host: `${a b}` does not name an environment variable; write \
+             `$${` for the characters themselves",
+            "test.yaml:5:18: agentscope.agui.path-prefix: a placeholder `${` has no closing `}`; \
+             write `$${` for the characters themselves",
+        ]
+    );
+}
+
+#[test]
+fn secrets_are_masked() {
+    assert_eq!(
+        errors("server:\n  api-key: sk-live-1\n"),
+        "test.yaml:2:3: server.api-key: unknown key; valid keys: host, port, request-body-limit, \
+         max-concurrent-runs\n  2 |   api-key: ***\n    |   ^"
+    );
+}

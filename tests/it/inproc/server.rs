@@ -1,0 +1,131 @@
+//! A server in this process on a free port, with fixed times and counted ids.
+
+use std::net::SocketAddr;
+
+use agentscope_agui::{
+    agents::registry::{Registered, Registry},
+    config::Config,
+    runs::Sources,
+    server::ServerBuilder,
+};
+use agui_adapter::outbound::{Clock, IdSource};
+use reqwest::{RequestBuilder, Response};
+use serde_json::Value;
+use tokio::{sync::oneshot, task::JoinHandle};
+use tokio_util::task::TaskTracker;
+
+use super::sse::{self, Frame};
+
+/// The time on every server's clock.
+pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
+
+/// A running server.
+pub(crate) struct TestServer {
+    address: SocketAddr,
+    client: reqwest::Client,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<()>,
+}
+
+impl TestServer {
+    /// Serves these agents with the default settings.
+    pub(crate) async fn of(agents: Vec<Registered>) -> Self {
+        Self::with(Config::default(), agents).await
+    }
+
+    /// Serves these agents with these settings; the port is always a free one.
+    pub(crate) async fn with(config: Config, agents: Vec<Registered>) -> Self {
+        Self::built(config, agents, |builder| builder).await
+    }
+
+    /// The same with extensions.
+    pub(crate) async fn built(
+        mut config: Config,
+        agents: Vec<Registered>,
+        extend: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
+        config.server.port = 0;
+        let builder = agents.into_iter().fold(Registry::builder(), |all, one| all.insert(one));
+        let registry = builder.build(&config).unwrap();
+        let sources = Sources::new(|| Box::new(Counter(0)), || Box::new(Stopped));
+        let server = extend(ServerBuilder::new(config, registry).sources(sources));
+        let bound = server.bind().await.unwrap();
+        let address = bound.local_addr();
+        let (stop, stopped) = oneshot::channel();
+        let served = TaskTracker::new().spawn(async move {
+            let stopped = async move {
+                // A dropped sender stops it as well: the test is over.
+                stopped.await.ok();
+            };
+            bound.serve(stopped).await.unwrap();
+        });
+        Self { address, client: reqwest::Client::new(), stop: Some(stop), served }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(self.url(path))
+    }
+
+    /// A request with any body.
+    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
+        self.client.post(self.url(path))
+    }
+
+    /// A request with another method.
+    pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        self.client.request(method.parse().unwrap(), self.url(path))
+    }
+
+    /// Starts a run and gives the answer as soon as its head is there.
+    pub(crate) async fn start(&self, path: &str, input: &Value) -> Response {
+        let response = self.post(path).json(input).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response
+    }
+
+    /// Runs to the end and gives the events.
+    pub(crate) async fn run(&self, path: &str, input: &Value) -> Vec<Value> {
+        events(self.start(path, input).await).await
+    }
+
+    /// Tells the server to stop, without waiting for it.
+    pub(crate) fn tell_to_stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until the server has stopped.
+    pub(crate) async fn stopped(self) {
+        self.served.await.unwrap();
+    }
+}
+
+/// All events of an answer that holds no comments.
+pub(crate) async fn events(response: Response) -> Vec<Value> {
+    let frames = sse::frames(&response.text().await.unwrap());
+    let events = frames.into_iter().map(|frame| match frame {
+        Frame::Event(event) => event,
+        Frame::Comment(text) => panic!("an unexpected comment: {text}"),
+    });
+    events.collect()
+}
+
+struct Counter(u32);
+
+impl IdSource for Counter {
+    fn next_id(&mut self) -> String {
+        self.0 += 1;
+        format!("id-{}", self.0)
+    }
+}
+
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now_ms(&self) -> i64 {
+        NOW_MS
+    }
+}
