@@ -1,6 +1,8 @@
 //! The conversion as a whole: captured streams, known faults, and anything at all.
 
 #[cfg(test)]
+mod anything;
+#[cfg(test)]
 mod conversion;
 #[cfg(test)]
 mod golden;

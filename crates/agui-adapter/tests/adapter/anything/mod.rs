@@ -1,19 +1,14 @@
 //! Whatever an agent sends, the client gets a stream that keeps the protocol's rules, and nothing
 //! that was said before the end is lost.
 
-mod support;
-
-#[path = "property/conservation.rs"]
 mod conservation;
-#[path = "property/ops.rs"]
 mod ops;
-#[path = "property/runs.rs"]
 mod runs;
 
 use agui_protocol::verify::{VerifyInput, Violation, check_events};
 use proptest::prelude::*;
 
-use runs::{Run, run};
+use self::runs::{Run, run};
 
 /// A violation that the stream's options, or the agent itself, force.
 fn is_forced(run: &Run, violation: &Violation) -> bool {
