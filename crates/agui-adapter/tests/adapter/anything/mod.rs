@@ -30,7 +30,7 @@ fn is_forced(run: &Run, violation: &Violation) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::repeatable(1500))]
 
     #[test]
     fn any_sequence_of_agent_events_gives_a_stream_that_keeps_the_rules_and_loses_nothing(
