@@ -30,7 +30,7 @@ pub(super) fn convert_child_custom(event: &AgentEvent, context: &mut StreamConte
         }
         AgentEventKind::AgentEnd { reason, .. } => {
             if let Some(at) = context.find_child(event, source) {
-                flush_ends(at, context);
+                end_calls(at, context);
                 let error = match reason {
                     crate::model::event::EndReason::Failed(failure) => {
                         let failure = lifecycle::run_failure(failure);
@@ -57,11 +57,14 @@ fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::ToolCallDelta { call, delta } => {
             if let Some(known) = find_call(at, call, context) {
                 known.arguments.push_str(delta);
+                // Late arguments: the end is sent again, with all of them.
+                known.end_held |= known.ended && !delta.is_empty();
+                known.ended &= delta.is_empty();
             }
         }
         AgentEventKind::ToolCallEnd { call, .. } => {
             if let Some(known) = find_call(at, call, context) {
-                known.end_held = true;
+                known.end_held |= !known.ended;
             }
         }
         _ => {
@@ -128,7 +131,7 @@ fn find_call<'a>(
 }
 
 fn start_call(at: usize, id: &str, name: &str, context: &mut StreamContext) {
-    if find_call(at, id, context).is_some() {
+    if find_call(at, id, context).is_some_and(|known| !known.answered) {
         return;
     }
     context.children.list[at].calls.push(CustomCall {
@@ -136,6 +139,8 @@ fn start_call(at: usize, id: &str, name: &str, context: &mut StreamContext) {
         name: name.to_owned(),
         arguments: String::new(),
         end_held: false,
+        ended: false,
+        answered: false,
     });
     let members = [("toolCallId", id.into()), ("toolName", name.into())];
     send(at, "tool_call", "TOOL_CALL_START", &members, context);
@@ -147,6 +152,7 @@ fn flush_ends(at: usize, context: &mut StreamContext) {
     let mut ended = Vec::new();
     for call in calls.iter_mut().filter(|call| call.end_held) {
         call.end_held = false;
+        call.ended = true;
         ended.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
     }
     for (id, name, arguments) in ended {
@@ -154,6 +160,14 @@ fn flush_ends(at: usize, context: &mut StreamContext) {
             [("toolCallId", id.into()), ("toolName", name.into()), ("arguments", arguments.into())];
         send(at, "tool_call", "TOOL_CALL_END", &members, context);
     }
+}
+
+/// Sends the ends of calls that the child itself never ended.
+fn end_calls(at: usize, context: &mut StreamContext) {
+    for call in &mut context.children.list[at].calls {
+        call.end_held |= !call.ended;
+    }
+    flush_ends(at, context);
 }
 
 fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &mut StreamContext) {
@@ -164,7 +178,12 @@ fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &
         return;
     }
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
-    let known = find_call(at, call, context).map(|call| call.name.clone());
+    let known = find_call(at, call, context).map(|call| {
+        call.answered = true;
+        call.end_held |= !call.ended;
+        call.name.clone()
+    });
+    flush_ends(at, context);
     context.asks.answered(owner, call);
     let content = serde_json::to_value(content.into_content()).unwrap_or_default();
     let members = [
@@ -206,7 +225,7 @@ impl StreamContext {
         if self.subagents != SubagentEvents::Custom {
             return;
         }
-        flush_ends(at, self);
+        end_calls(at, self);
         let error = match end {
             OwnerEnd::Failed { message, code } => Some(json!({ "message": message, "code": code })),
             _ => None,

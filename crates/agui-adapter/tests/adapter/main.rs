@@ -9,4 +9,6 @@ mod golden;
 #[cfg(test)]
 mod property;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod support;
