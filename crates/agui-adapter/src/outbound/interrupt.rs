@@ -302,6 +302,8 @@ impl StreamContext {
                 let (content, metadata) = (content.into_content(), result_metadata(state));
                 self.sequencer.earlier_result(&wire, content, metadata);
             }
+            // The call may be another one by now.
+            (_, _, None) if self.is_the_clients(owner, &call, &name) => {}
             (_, _, None) => send_result(owner, &call, &name, content, state, self),
         }
     }

@@ -58,6 +58,7 @@ pub(super) struct CustomCall {
     pub(super) name: String,
     pub(super) arguments: String,
     pub(super) end_held: bool,
+    /// TOOL_CALL_END was sent with all arguments.
     pub(super) ended: bool,
     pub(super) answered: bool,
 }
@@ -95,17 +96,23 @@ impl Children {
         let by_reply = reply.and_then(|reply| {
             several.iter().find(|&&at| self.list[at].replies.iter().any(|known| known == reply))
         });
+        let knows = |at: usize, call: &str| {
+            let child = &self.list[at];
+            (context.has_call)(child.owner, call) || child.calls.iter().any(|c| c.id == call)
+        };
+        let call = call_of(&event.kind);
+        // Only one of them made this call.
+        let by_sole_call = || {
+            let mut knowing = several.iter().filter(|&&at| call.is_some_and(|c| knows(at, c)));
+            let first = knowing.next();
+            first.filter(|_| knowing.next().is_none())
+        };
+        // Several use the same call id: the one that is being answered, else the latest.
         let by_call = || {
-            let call = call_of(&event.kind)?;
-            let knows = |&&at: &&usize| {
-                let child = &self.list[at];
-                (context.has_call)(child.owner, call)
-                    || child.calls.iter().any(|known| known.id == call)
-            };
-            // Two may use the same call id: the one that is being answered, else the latest.
+            let call = call?;
             let answering =
                 several.iter().find(|&&at| (context.is_answering)(self.list[at].owner, call));
-            answering.or_else(|| several.iter().rev().find(knows))
+            answering.or_else(|| several.iter().rev().find(|&&at| knows(at, call)))
         };
         let idle = || {
             several.iter().find(|&&at| {
@@ -113,7 +120,8 @@ impl Children {
                 !child.in_model_call && !(context.is_busy)(child.owner)
             })
         };
-        *by_reply.or_else(by_call).or_else(idle).unwrap_or(&several[several.len() - 1])
+        let found = by_sole_call().or(by_reply).or_else(by_call).or_else(idle);
+        *found.unwrap_or(&several[several.len() - 1])
     }
 }
 

@@ -62,12 +62,14 @@ fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::ToolCallDelta { call, delta } => {
             if let Some(known) = find_call(at, call, context) {
                 known.arguments.push_str(delta);
+                // Late arguments: the end is sent again, with all of them.
                 known.end_held |= known.ended && !delta.is_empty();
+                known.ended &= delta.is_empty();
             }
         }
         AgentEventKind::ToolCallEnd { call, .. } => {
             if let Some(known) = find_call(at, call, context) {
-                known.end_held = true;
+                known.end_held |= !known.ended;
             }
         }
         _ => {
@@ -183,8 +185,10 @@ fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &
     let (name, content) = context.results.take(owner, call).unwrap_or_default();
     let known = find_call(at, call, context).map(|call| {
         call.answered = true;
+        call.end_held |= !call.ended;
         call.name.clone()
     });
+    flush_ends(at, context);
     context.asks.answered(owner, call);
     context.forget_owed(owner, call);
     let name = known.unwrap_or(name);

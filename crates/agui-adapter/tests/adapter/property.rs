@@ -293,7 +293,7 @@ fn texts(events: &[Event]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(super::support::repeatable(1500))]
 
     #[test]
     fn every_stream_is_one_that_a_client_accepts(case in case()) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use agui_adapter::model::{AgentEvent, AgentEventKind as Kind, event::ResultState};
 use serde_json::Value;
 
-use crate::runs::{Run, is_custom};
+use super::runs::{Run, is_custom};
 
 /// A block, or a call, of one source.
 type Key = (String, String, String);
@@ -163,7 +163,8 @@ fn tokens(text: &str) -> Vec<String> {
         let piece = piece.strip_suffix(';')?;
         let digits = piece.len() - piece.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let letter = piece.len().checked_sub(digits + 1)?;
-        (digits > 0 && piece.is_char_boundary(letter)).then(|| format!("{};", &piece[letter..]))
+        (digits > 0 && piece.is_char_boundary(letter))
+            .then(|| format!("{};", piece.get(letter..).unwrap_or_default()))
     });
     pieces.collect()
 }

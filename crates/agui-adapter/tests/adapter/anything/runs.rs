@@ -12,10 +12,8 @@ use agui_protocol::{Interrupt, ResumeStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{
-    ops::{self, op},
-    support::{Converted, adapter, input},
-};
+use super::ops::{self, op};
+use crate::support::{Converted, adapter, input};
 
 #[derive(Clone, Debug)]
 pub struct Run {

@@ -98,13 +98,13 @@ fn generate_reason(extra: u8) -> Option<String> {
 
 fn usage(extra: u8) -> Option<ModelUsage> {
     let n = u64::from(extra);
-    (extra % 4 != 0).then(|| ModelUsage {
-        input: (extra % 3 != 0).then_some(n),
-        output: (extra % 5 != 0).then_some(n / 2),
-        cache_read: (extra % 7 != 0).then_some(n / 3),
-        cache_write: (extra % 2 != 0).then_some(n / 4),
-        reasoning: (extra % 6 != 0).then_some(n / 5),
-        total: (extra % 9 == 0).then_some(n * 2),
+    (!extra.is_multiple_of(4)).then(|| ModelUsage {
+        input: (!extra.is_multiple_of(3)).then_some(n),
+        output: (!extra.is_multiple_of(5)).then_some(n / 2),
+        cache_read: (!extra.is_multiple_of(7)).then_some(n / 3),
+        cache_write: (!extra.is_multiple_of(2)).then_some(n / 4),
+        reasoning: (!extra.is_multiple_of(6)).then_some(n / 5),
+        total: extra.is_multiple_of(9).then_some(n * 2),
         seconds: Some(0.5),
     })
 }
@@ -152,7 +152,7 @@ fn result_data(extra: u8, token: &str) -> ResultData {
 fn message(op: Op, token: &str) -> Msg {
     let call = CALLS[usize::from(op.call)].to_owned();
     let mut content = vec![Block::Text { text: token.to_owned() }];
-    if op.extra % 2 == 0 {
+    if op.extra.is_multiple_of(2) {
         content.push(Block::ToolResult {
             call_id: call,
             name: NAMES[usize::from(op.extra / 2 % 4)].into(),
@@ -171,7 +171,6 @@ fn message(op: Op, token: &str) -> Msg {
 }
 
 /// Appends the event that a number stands for.
-#[expect(clippy::too_many_lines, reason = "one arm per event type")]
 fn one(op: Op, kind: u8, all: &mut Vec<AgentEvent>) {
     let (extra, at) = (op.extra, all.len());
     let reply = REPLIES[usize::from(op.reply)].to_owned();
