@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 pub type AgentStream = Pin<Box<dyn Stream<Item = Result<AgentEvent, AgentError>> + Send>>;
 
 /// Runtime context of a run (design: the resolver's values, then the protocol's own keys).
-pub type RuntimeContext = serde_json::Map<String, Value>;
+pub use agui_adapter::runtime_context::{ContextValues, RuntimeContext};
 
 /// Something that can be talked to.
 ///

@@ -289,25 +289,13 @@ pub(crate) fn agent_path(id: &str) -> String {
 }
 
 fn id_fault(id: &str) -> Option<BuildError> {
-    if RESERVED_IDS.contains(&id) {
-        let message = format!("`{id}` is a route of the server and cannot be an agent id");
-        return Some(BuildError::at(agent_path(id), message));
-    }
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if !(1..=64).contains(&id.len()) || !id.bytes().all(legal) {
-        let message = "an agent id has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`";
-        return Some(BuildError::at(agent_path(id), message));
-    }
-    None
+    crate::config::agents::id_fault(id).map(|message| BuildError::at(agent_path(id), message))
 }
 
 fn no_such_default<'a>(id: &str, known: impl Iterator<Item = &'a String>) -> BuildError {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    BuildError::at(
-        "agentscope.agui.default-agent-id",
-        format!("there is no agent `{id}`; agents: {known}"),
-    )
+    let message = crate::config::agui::no_such_agent(id, &known);
+    BuildError::at("agentscope.agui.default-agent-id", message)
 }
 
 fn default_id(configured: Option<&str>, agents: &BTreeMap<String, Registered>) -> Option<String> {

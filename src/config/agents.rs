@@ -108,7 +108,7 @@ pub(super) fn read(
 }
 
 /// What is wrong with an agent id.
-fn id_fault(id: &str) -> Option<String> {
+pub(crate) fn id_fault(id: &str) -> Option<String> {
     if RESERVED_IDS.contains(&id) {
         return Some(format!("`{id}` is a route of the server and cannot be an agent id"));
     }

@@ -146,11 +146,15 @@ fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> 
 fn default_agent_id(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) -> Option<String> {
     let id = block.text("default-agent-id")?;
     if !agents.contains(&id) {
-        let known = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
-        let message = format!("there is no agent `{id}`; agents: {known}");
-        faults.value(&block.at("default-agent-id"), message);
+        faults.value(&block.at("default-agent-id"), no_such_agent(id, agents));
     }
     Some(id.to_owned())
+}
+
+/// What is said of an agent id that names nobody.
+pub(crate) fn no_such_agent(id: &str, known: &[&str]) -> String {
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("there is no agent `{id}`; agents: {known}")
 }
 
 fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {

@@ -178,7 +178,7 @@ impl Threads {
         let dropped = self.by_key.remove(&key);
         if let Some(parked) = dropped.and_then(|thread| thread.parked) {
             tracing::warn!(
-                thread.id = %key.thread,
+                thread.id = key.thread.as_str(),
                 agent.id = %parked.agent,
                 interrupts = parked.open.len(),
                 "too many parked threads: the open interrupts of the oldest were dropped"

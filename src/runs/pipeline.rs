@@ -235,7 +235,11 @@ fn agent_failed(request: &RunRequest, error: &crate::agents::AgentError) -> Stre
 fn log_input(request: &RunRequest, ticket: &Ticket, prepared: &Prepared) {
     let request_id = &*request.request_id;
     for note in &prepared.notes {
-        tracing::info!(request.id = request_id, note = %note, "part of the input is not used");
+        tracing::info!(
+            request.id = request_id,
+            note = note.to_string(),
+            "part of the input is not used"
+        );
     }
     if prepared.dropped_system > 0 {
         let count = prepared.dropped_system;

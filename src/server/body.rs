@@ -59,8 +59,13 @@ pub(super) fn parse(body: &[u8], request_id: &RequestId) -> Result<RunAgentInput
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).at(pointer)
         }
     })?;
+    if !parsed.warnings.is_empty() {
+        let count = parsed.warnings.len();
+        tracing::info!(request.id = %request_id.0, count, "parts of the input that AG-UI does not know were left out");
+    }
     for warning in &parsed.warnings {
-        tracing::info!(request.id = %request_id.0, pointer = warning.pointer, "{}", warning.reason);
+        // The pointer may hold a name that the client made up, so it is for debugging only.
+        tracing::debug!(request.id = %request_id.0, pointer = warning.pointer, "{}", warning.reason);
     }
     Ok(parsed.input)
 }

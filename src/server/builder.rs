@@ -42,7 +42,7 @@ impl Server {
 /// use std::sync::Arc;
 ///
 /// use agentscope_agui::{
-///     agents::{RuntimeContext, registry::Registry},
+///     agents::{ContextValues, registry::Registry},
 ///     config::Config,
 ///     server::{ContextRequest, ResolveError, RuntimeContextResolver, ServerBuilder},
 /// };
@@ -50,9 +50,9 @@ impl Server {
 /// struct Locale;
 ///
 /// impl RuntimeContextResolver for Locale {
-///     fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError> {
+///     fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError> {
 ///         let locale = request.header("accept-language").unwrap_or("en");
-///         Ok(RuntimeContext::from_iter([("locale".to_owned(), locale.into())]))
+///         Ok(ContextValues::from_iter([("locale".to_owned(), locale.into())]))
 ///     }
 /// }
 ///

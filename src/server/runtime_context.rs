@@ -9,7 +9,11 @@ use agui_protocol::RunAgentInput;
 use http::{HeaderMap, Method, request::Parts};
 use serde_json::Value;
 
-use crate::{agents::RuntimeContext, config::ContextSource, runs::Principal};
+use crate::{
+    agents::{ContextValues, RuntimeContext},
+    config::ContextSource,
+    runs::Principal,
+};
 
 /// What a resolver can read of a request.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub struct ContextRequest<'a> {
     /// Who asks, as established by authentication.
     pub principal: &'a Principal,
     /// The run input.
-    pub input: &'a RunAgentInput,
+    pub input: &'a Arc<RunAgentInput>,
 }
 
 impl ContextRequest<'_> {
@@ -70,7 +74,7 @@ pub struct ResolveError(
 ///
 /// ```
 /// use agentscope_agui::{
-///     agents::RuntimeContext,
+///     agents::ContextValues,
 ///     server::{ContextRequest, ResolveError, RuntimeContextResolver},
 /// };
 ///
@@ -78,10 +82,10 @@ pub struct ResolveError(
 /// struct Tenant;
 ///
 /// impl RuntimeContextResolver for Tenant {
-///     fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError> {
+///     fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError> {
 ///         let tenant = request.header("x-tenant-id");
 ///         let tenant = tenant.ok_or_else(|| ResolveError("no tenant".to_owned()))?;
-///         Ok(RuntimeContext::from_iter([("tenantId".to_owned(), tenant.into())]))
+///         Ok(ContextValues::from_iter([("tenantId".to_owned(), tenant.into())]))
 ///     }
 /// }
 /// ```
@@ -91,7 +95,7 @@ pub trait RuntimeContextResolver: Send + Sync {
     /// # Errors
     ///
     /// An error refuses the request with a 500; its text goes to the log only.
-    fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError>;
+    fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError>;
 }
 
 /// All resolvers, the configuration's first.
@@ -114,12 +118,11 @@ impl Resolvers {
         &self,
         request: &ContextRequest<'_>,
     ) -> Result<RuntimeContext, ResolveError> {
-        let mut context = RuntimeContext::new();
+        let mut values = ContextValues::new();
         for (_, resolver) in &self.0 {
-            context.extend(resolver.resolve(request)?);
+            values.extend(resolver.resolve(request)?);
         }
-        context.extend(protocol_keys(request.input));
-        Ok(context)
+        Ok(RuntimeContext::new(values, Arc::clone(request.input)))
     }
 }
 
@@ -133,7 +136,7 @@ impl fmt::Debug for Resolvers {
 struct Configured(BTreeMap<String, ContextSource>);
 
 impl RuntimeContextResolver for Configured {
-    fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError> {
+    fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError> {
         let value = |source: &ContextSource| match source {
             ContextSource::Header(name) => request.header(name).map(Value::from),
             ContextSource::Query(name) => request.query(name).map(Value::from),
@@ -143,22 +146,4 @@ impl RuntimeContextResolver for Configured {
         let entries = self.0.iter();
         Ok(entries.filter_map(|(key, source)| Some((key.clone(), value(source)?))).collect())
     }
-}
-
-/// The keys of AgentScope's adapter; a session is a thread, so one agent serves many of them.
-fn protocol_keys(input: &RunAgentInput) -> RuntimeContext {
-    let json = |value: Result<Value, serde_json::Error>| value.unwrap_or_default();
-    let entries = [
-        ("sessionId", Value::from(input.thread_id.as_str())),
-        ("agui.threadId", Value::from(input.thread_id.as_str())),
-        ("agui.runId", Value::from(input.run_id.as_str())),
-        ("agui.messages", json(serde_json::to_value(&input.messages))),
-        ("agui.tools", json(serde_json::to_value(&input.tools))),
-        ("agui.context", json(serde_json::to_value(&input.context))),
-        ("agui.state", input.state.clone().unwrap_or_default()),
-        ("agui.forwardedProps", input.forwarded_props.clone().unwrap_or_default()),
-        ("agui.resume", json(serde_json::to_value(&input.resume))),
-        ("agui.input", json(serde_json::to_value(input))),
-    ];
-    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

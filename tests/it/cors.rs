@@ -1,7 +1,7 @@
 //! CORS on every answer: a page can read refusals as well as streams.
 
 use agentscope_agui::{
-    agents::RuntimeContext,
+    agents::ContextValues,
     config::Config,
     server::{ContextRequest, ResolveError, RuntimeContextResolver},
 };
@@ -16,9 +16,9 @@ const ORIGIN: &str = "http://localhost:3000";
 struct Panics;
 
 impl RuntimeContextResolver for Panics {
-    fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError> {
+    fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError> {
         assert!(request.query("panic").is_none(), "on purpose");
-        Ok(RuntimeContext::new())
+        Ok(ContextValues::new())
     }
 }
 

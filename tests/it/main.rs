@@ -19,17 +19,19 @@ mod errors;
 #[cfg(test)]
 mod frontends;
 #[cfg(test)]
-mod http;
-#[cfg(test)]
 mod idle;
 #[cfg(test)]
 mod inproc;
 #[cfg(test)]
 mod interrupts;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod scripted;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use agentscope_agui::{
-    agents::{AgentError, RuntimeContext},
+    agents::{AgentError, ContextValues},
     config::{Config, agui::ContextSource},
     server::{ContextRequest, ResolveError, RuntimeContextResolver},
 };
@@ -128,7 +128,7 @@ async fn a_body_with_a_picture_of_six_mebibytes_is_taken() {
 struct Greedy;
 
 impl RuntimeContextResolver for Greedy {
-    fn resolve(&self, request: &ContextRequest<'_>) -> Result<RuntimeContext, ResolveError> {
+    fn resolve(&self, request: &ContextRequest<'_>) -> Result<ContextValues, ResolveError> {
         if request.query("refuse").is_some() {
             return Err(ResolveError("not today".to_owned()));
         }
@@ -163,7 +163,7 @@ async fn the_runtime_context_holds_what_was_configured_resolved_and_sent() {
     let seen = Arc::new(Mutex::new(Value::Null));
     let keep = Arc::clone(&seen);
     let agent = agent("a", move |request| {
-        *keep.lock().unwrap() = Value::Object((*request.context).clone());
+        *keep.lock().unwrap() = Value::Object(request.context.to_values());
         stream::iter([Ok(end())])
     });
     let extend =

@@ -143,8 +143,8 @@ impl Downgrade {
         self.warned.push(loss);
         let (lost, how) = loss.describe();
         tracing::warn!(
-            thread_id = %self.thread_id,
-            run_id = %self.run_id,
+            thread.id = self.thread_id.as_str(),
+            run.id = self.run_id.as_str(),
             lost,
             how,
             "the client declares no protocolVersion and cannot be told everything; upgrade it to \

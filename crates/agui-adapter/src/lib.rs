@@ -17,6 +17,7 @@ pub mod model;
 pub mod options;
 pub mod outbound;
 pub mod resume;
+pub mod runtime_context;
 mod sequencer;
 pub mod tail;
 pub mod truncate;

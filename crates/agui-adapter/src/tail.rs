@@ -9,8 +9,9 @@ use crate::{
     downgrade::Downgrade,
     enrich::{EnrichContext, EnrichError, EnricherChain, Enrichers},
     gate::Gate,
-    model::{AgentEvent, event::Object},
+    model::AgentEvent,
     options::{AdapterOptions, Peer},
+    runtime_context::RuntimeContext,
     truncate::Truncate,
 };
 
@@ -24,7 +25,7 @@ pub struct TailSetup {
     /// What the peer understands.
     pub peer: Peer,
     /// The run's context values, for enrichers.
-    pub runtime_context: Arc<Object>,
+    pub runtime_context: Arc<RuntimeContext>,
     /// A converter of the program may emit anything, so the gate is needed without enrichers too.
     pub guarded: bool,
 }

@@ -286,7 +286,7 @@ impl Values {
                 Verdict::Approved { call, .. } => out.push_str(&call.arguments),
                 _ => return None,
             },
-            Placeholder::Context(key) => push_plain(out, self.context.get(key)?),
+            Placeholder::Context(key) => push_plain(out, &*self.context.get(key)?),
             Placeholder::State(pointer) => push_plain(out, self.state.pointer(pointer)?),
         }
         Some(())
@@ -304,7 +304,7 @@ impl Values {
     fn report(&mut self, placeholder: &Placeholder) {
         if self.reported.insert(placeholder.clone()) {
             tracing::warn!(
-                run.id = %self.run_id,
+                run.id = self.run_id.as_str(),
                 %placeholder,
                 "a placeholder of the script has no value, the empty string takes its place"
             );

@@ -1,11 +1,13 @@
 //! A server in this process, on a free port, with scripted agents of a test's own.
 
+pub mod log;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use agentscope_agui::{
     agents::registry::Registry,
     config::{self, Environment, Source},
-    server::{Server, ServerBuilder},
+    server::Server,
 };
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -21,15 +23,6 @@ impl TestServer {
     pub async fn start(yaml: &str) -> Self {
         let (config, agents) = load(yaml);
         Self::serve(Server::bind(config, agents).await.expect("a free port"))
-    }
-
-    pub async fn start_with(
-        yaml: &str,
-        build: impl FnOnce(ServerBuilder) -> ServerBuilder,
-    ) -> Self {
-        let (config, agents) = load(yaml);
-        let builder = build(ServerBuilder::new(config, agents));
-        Self::serve(builder.bind().await.expect("a free port"))
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test waits for its own task")]

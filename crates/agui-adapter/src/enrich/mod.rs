@@ -13,10 +13,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use agui_protocol::{Event, RunId, ThreadId};
 
-use crate::{
-    model::{AgentEvent, event::Object},
-    options::AdapterOptions,
-};
+use crate::{model::AgentEvent, options::AdapterOptions, runtime_context::RuntimeContext};
 
 use self::builtin::Builtin;
 
@@ -30,7 +27,7 @@ pub struct EnrichContext<'a> {
     /// Now, in milliseconds since the Unix epoch.
     pub now_ms: i64,
     /// The run's context values, e.g. `tenantId`.
-    pub runtime_context: &'a Object,
+    pub runtime_context: &'a RuntimeContext,
 }
 
 /// Why an enricher gave up. Its text is for the log; a client only learns that the run failed.
@@ -114,6 +111,7 @@ impl EnrichError {
 /// use agui_adapter::{
 ///     enrich::{AguiEventEnricher, EnrichContext, EnrichError, Enrichers},
 ///     model::AgentEvent,
+///     runtime_context::RuntimeContext,
 /// };
 /// use agui_protocol::{Body, Content, Event, EventType};
 ///
@@ -129,7 +127,7 @@ impl EnrichError {
 ///         if charged {
 ///             let custom = Body::Custom {
 ///                 name: "com.example.charged".into(),
-///                 value: tenant.clone(),
+///                 value: tenant.clone().into_owned(),
 ///                 subagent_run_id: None,
 ///             };
 ///             enriched.push(custom.into());
@@ -138,8 +136,8 @@ impl EnrichError {
 ///     Ok(enriched)
 /// };
 ///
-/// let mut runtime_context = serde_json::Map::new();
-/// runtime_context.insert("tenantId".into(), "acme".into());
+/// let values = serde_json::Map::from_iter([("tenantId".to_owned(), "acme".into())]);
+/// let runtime_context = RuntimeContext::from(values);
 /// let context = EnrichContext {
 ///     thread_id: &"t1".into(),
 ///     run_id: &"r1".into(),

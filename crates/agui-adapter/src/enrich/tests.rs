@@ -1,3 +1,4 @@
+use crate::model::event::Object;
 use std::sync::Arc;
 
 use agui_protocol::{Body, Event, RunId, ThreadId};
@@ -22,7 +23,7 @@ fn decorate(
     events: Vec<Event>,
 ) -> Vec<Event> {
     let mut events = events;
-    let runtime_context = Object::new();
+    let runtime_context = crate::runtime_context::RuntimeContext::default();
     let context = EnrichContext {
         thread_id: &ThreadId::from("t1"),
         run_id: &RunId::from("r1"),
@@ -192,7 +193,7 @@ fn appends(name: &'static str) -> impl AguiEventEnricher {
 }
 
 fn run(user: Enrichers) -> Result<Vec<Event>, EnrichError> {
-    let runtime_context = Object::new();
+    let runtime_context = crate::runtime_context::RuntimeContext::default();
     let context = EnrichContext {
         thread_id: &ThreadId::from("t1"),
         run_id: &RunId::from("r1"),

@@ -423,8 +423,8 @@ impl Gate {
         self.repairs = self.repairs.saturating_add(1);
         if self.repairs == 1 {
             tracing::warn!(
-                thread_id = %self.thread_id,
-                run_id = %self.run_id,
+                thread.id = self.thread_id.as_str(),
+                run.id = self.run_id.as_str(),
                 event = kind.as_str(),
                 what,
                 "an enricher broke the order of events, which was repaired; further repairs of \

@@ -126,7 +126,7 @@ impl StreamContext {
 
     pub(super) fn warn(&self, what: &'static str) {
         let (thread, run) = (self.thread_id(), self.run_id());
-        tracing::warn!(thread.id = %thread, run.id = %run, "{what}");
+        tracing::warn!(thread.id = thread.as_str(), run.id = run.as_str(), "{what}");
     }
 }
 

@@ -32,6 +32,7 @@ use crate::{
     model::{AgentEvent, event::Object},
     options::{AdapterOptions, Peer, SubagentEvents},
     resume::{Decision, OpenInterrupt, Verdict},
+    runtime_context::RuntimeContext,
     sequencer::{Earlier, Opening, Sequencer},
     tail::{Tail, TailSetup},
 };
@@ -168,7 +169,7 @@ pub struct AdapterParts {
     /// The program's converters and enrichers.
     pub extensions: Arc<Extensions>,
     /// Runtime context, for enrichers.
-    pub context: Arc<Object>,
+    pub context: Arc<RuntimeContext>,
     /// Mints ids.
     pub ids: Box<dyn IdSource>,
     /// Tells the time.
@@ -274,7 +275,7 @@ impl Adapter {
     /// An extension failed: the run ends with RUN_ERROR, whatever was said before.
     fn broken(&mut self, error: &dyn std::error::Error, out: &mut Vec<Event>) -> RunEnd {
         let (thread, run) = (self.context.thread_id(), self.context.run_id());
-        tracing::error!(thread.id = %thread, run.id = %run, error = %error, "an extension failed");
+        tracing::error!(thread.id = thread.as_str(), run.id = run.as_str(), error = %error, "an extension failed");
         let failure =
             RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.");
         let mut end = RunEnd::internal_error();

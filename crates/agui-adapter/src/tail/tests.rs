@@ -1,3 +1,4 @@
+use crate::model::event::Object;
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
@@ -44,14 +45,13 @@ fn custom(value: &str) -> Event {
 }
 
 fn tail(options: &AdapterOptions, peer: Peer, user: Enrichers) -> Tail {
-    let mut runtime_context = Object::new();
-    runtime_context.insert("tenantId".into(), "acme".into());
+    let values = Object::from_iter([("tenantId".to_owned(), "acme".into())]);
     let setup = TailSetup {
         guarded: false,
         thread_id: "t1".into(),
         run_id: "r1".into(),
         peer,
-        runtime_context: Arc::new(runtime_context),
+        runtime_context: Arc::new(values.into()),
     };
     Tail::new(options, user, setup)
 }
@@ -114,8 +114,8 @@ fn what_the_gate_puts_back_is_decorated_too() {
 #[test]
 fn what_enrichers_add_passes_the_configured_ones() {
     let appends = |_: Option<&AgentEvent>, mut events: Vec<Event>, context: &EnrichContext<'_>| {
-        let tenant = context.runtime_context.get("tenantId").and_then(Value::as_str);
-        events.push(custom(tenant.unwrap_or_default()));
+        let tenant = context.runtime_context.get("tenantId").unwrap();
+        events.push(custom(tenant.as_str().unwrap()));
         events.push(event(json!({"type": "RAW", "event": 1})));
         Ok::<_, EnrichError>(events)
     };

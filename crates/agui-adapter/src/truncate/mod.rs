@@ -65,8 +65,8 @@ impl Truncate {
     fn warn(&mut self, event: &Event) {
         if !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(
-                thread_id = %self.thread_id,
-                run_id = %self.run_id,
+                thread.id = self.thread_id.as_str(),
+                run.id = self.run_id.as_str(),
                 event = event.event_type().as_str(),
                 limit = MAX_FRAME,
                 "an event is longer than clients can take and was cut; further ones of this run \

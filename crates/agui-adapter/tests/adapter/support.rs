@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use agui_adapter::{
     model::wire::{DecodeOptions, decode},
     options::{AdapterOptions, Peer},
-    outbound::{Adapter, AdapterParts, Clock, Extensions, IdSource, RunEnd, RunSetup, StreamEnd},
+    outbound::{Adapter, AdapterParts, Clock, Extensions, IdSource, RunSetup, StreamEnd},
 };
 use agui_protocol::{
     Event, RunAgentInput,
@@ -53,7 +53,6 @@ pub fn input(json: &str) -> RunAgentInput {
 
 pub struct Converted {
     pub events: Vec<Event>,
-    pub end: RunEnd,
 }
 
 impl Converted {
@@ -110,19 +109,8 @@ pub fn convert_run(
             ended.get_or_insert(end);
         }
     }
-    let end = ended.unwrap_or_else(|| adapter.finish(end, &mut events));
-    Converted { events, end }
-}
-
-/// A property test that plays the same cases every time, so that a change is never blamed for a
-/// case that chance found; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look elsewhere.
-pub fn repeatable(cases: u32) -> proptest::test_runner::Config {
-    use proptest::test_runner::{Config, RngSeed};
-    let config = Config { failure_persistence: None, ..Config::default() };
-    let asked = |name: &str| std::env::var_os(name).is_some();
-    Config {
-        cases: if asked("PROPTEST_CASES") { config.cases } else { cases },
-        rng_seed: if asked("PROPTEST_RNG_SEED") { config.rng_seed } else { RngSeed::Fixed(1) },
-        ..config
+    if ended.is_none() {
+        adapter.finish(end, &mut events);
     }
+    Converted { events }
 }

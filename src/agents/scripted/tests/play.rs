@@ -49,7 +49,7 @@ async fn placeholders_are_filled_in() {
     let full = || AgentRequest {
         decisions: vec![approved("c1", r#"{"to": "x"}"#), answered(json!({"color": "\"red\""}))],
         state: json!({"n": 3, "name": "list \"x\"", "todos": [{"t": "a"}]}),
-        context: Arc::new(context.as_object().cloned().unwrap()),
+        context: Arc::new(context.as_object().cloned().unwrap().into()),
         ..saying("say \"hi\"\n")
     };
     let cases = [

@@ -9,8 +9,8 @@ use agui_adapter::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    Played, Run, play, script,
+use super::{
+    Played, Run, play,
     script::*,
     support::{adapter, input},
 };
@@ -55,7 +55,7 @@ fn interrupts(played: &Played, before: &[&str], interrupts: &[Value]) {
 
 #[test]
 fn a_permission_ask_names_the_call_and_the_shape_of_the_answer() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "find", "{\"a\":1}"),
         confirm(&[("c1", "find")]),
@@ -72,7 +72,7 @@ fn a_permission_ask_names_the_call_and_the_shape_of_the_answer() {
 
 #[test]
 fn several_asks_are_raised_in_their_order() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "find", "{}"),
         call("c2", "send", "{}"),
@@ -94,7 +94,7 @@ fn several_asks_are_raised_in_their_order() {
 #[test]
 fn a_call_that_was_never_announced_is_shown_before_it_is_asked_about() {
     let before = ["CALL c1 find id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
-    let played = play(&script![start(), confirm(&[("c1", "find")]), end()]);
+    let played = play(&joined![start(), confirm(&[("c1", "find")]), end()]);
     interrupts(&played, &before, &[approval("R2:c1", "c1", "find")]);
 }
 
@@ -104,14 +104,14 @@ fn parts_of_an_interrupts_id_cannot_be_confused() {
         let calls = json!([{ "type": "tool_use", "id": call, "name": "f", "input": {} }]);
         any("REQUIRE_USER_CONFIRM", json!({ "replyId": reply, "toolCalls": calls }))
     };
-    let played = play(&script![start(), ask("a:b", "c"), ask("a", "b:c"), ask("", "d"), end()]);
+    let played = play(&joined![start(), ask("a:b", "c"), ask("a", "b:c"), ask("", "d"), end()]);
     let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
     assert_eq!(ids, ["a%3Ab:c", "a:b%3Ac", "d"]);
 }
 
 #[test]
 fn nobody_asks_when_there_is_nothing_to_ask() {
-    let lines = script![
+    let lines = joined![
         start(),
         any("REQUIRE_USER_CONFIRM", json!({ "replyId": "R", "toolCalls": [] })),
         end()
@@ -122,7 +122,7 @@ fn nobody_asks_when_there_is_nothing_to_ask() {
 #[test]
 fn an_external_tool_of_the_agent_interrupts() {
     let lines =
-        script![start(), call("c1", "print", "{\"a\":1}"), external(&[("c1", "print")]), end()];
+        joined![start(), call("c1", "print", "{\"a\":1}"), external(&[("c1", "print")]), end()];
     let before = ["CALL c1 print id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
     interrupts(&play(&lines), &before, &[execution("R2:c1", "c1", "print")]);
 }
@@ -138,7 +138,7 @@ fn a_suspended_call_is_one_interrupt_however_often_it_is_said() {
             { "type": "tool_result", "id": "c1", "name": "print", "state": "running",
                 "output": [{ "type": "text", "text": "[Awaiting]" }] },
         ] } });
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "print", "{\"a\":1}"),
         call("c2", "find", "{}"),
@@ -163,7 +163,7 @@ fn a_suspended_call_is_one_interrupt_however_often_it_is_said() {
     interrupt["message"] = "[Awaiting]".into();
     interrupts(&play(&lines), &before, std::slice::from_ref(&interrupt));
     // The finished message alone is enough.
-    let only = script![start(), any("AGENT_RESULT", suspended), end()];
+    let only = joined![start(), any("AGENT_RESULT", suspended), end()];
     let before = ["CALL c1 print id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
     interrupt["id"] = "c1".into();
     interrupt["metadata"].as_object_mut().expect("object").shift_remove("replyId");
@@ -172,7 +172,7 @@ fn a_suspended_call_is_one_interrupt_however_often_it_is_said() {
 
 #[test]
 fn asks_that_the_stream_answers_itself_are_gone() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "find", "{}"),
         call("c2", "print", "{}"),
@@ -205,7 +205,7 @@ fn asks_that_the_stream_answers_itself_are_gone() {
 fn a_stream_that_stops_with_something_asked_is_a_pause() {
     let calls = json!([{ "type": "tool_call", "id": "c1", "name": "find", "input": "{\"a\":1}",
         "suggested_rules": [{ "tool_name": "find" }] }]);
-    let lines = script![
+    let lines = joined![
         python("REPLY_START", json!({ "name": "Friday" })),
         python("TOOL_CALL_START", json!({ "tool_call_id": "c1", "tool_call_name": "find" })),
         python("TOOL_CALL_END", json!({ "tool_call_id": "c1" })),
@@ -245,7 +245,7 @@ fn a_question_interrupts_without_a_call() {
 #[test]
 fn calls_of_the_client_come_before_asks() {
     let run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "paint", "{}"),
         call("c2", "find", "{\"a\":1}"),
@@ -275,7 +275,7 @@ fn the_earlier_form_interrupts_for_the_clients_tools_too() {
         frontend_tool_outcome: FrontendToolOutcome::Interrupt,
         ..AdapterOptions::default()
     };
-    let lines = script![start(), confirm(&[("c2", "find")]), external(&[("c1", "paint")]), end(),];
+    let lines = joined![start(), confirm(&[("c2", "find")]), external(&[("c1", "paint")]), end(),];
     let mut paint = execution("R2:c1", "c1", "paint");
     paint["metadata"]["agentscope.interruptKind"] = "frontend_tool".into();
     let before = [
@@ -291,11 +291,11 @@ fn the_earlier_form_interrupts_for_the_clients_tools_too() {
 
 #[test]
 fn a_cancelled_or_failed_run_raises_nothing() {
-    let asked = script![start(), confirm(&[("c1", "find")])];
-    let cancelled = play(&script![asked.clone(), agent_result("", "INTERRUPTED"), end()]);
+    let asked = joined![start(), confirm(&[("c1", "find")])];
+    let cancelled = play(&joined![asked.clone(), agent_result("", "INTERRUPTED"), end()]);
     assert_eq!((cancelled.end.outcome, cancelled.end.open), (EndOutcome::Cancelled, Vec::new()));
     let error =
         json!({ "finished_reason": "error", "error": { "type": "upstream", "message": "x" } });
-    let failed = play(&script![asked, python("REPLY_END", error)]);
+    let failed = play(&joined![asked, python("REPLY_END", error)]);
     assert_eq!(failed.end.open, []);
 }

@@ -9,14 +9,15 @@ fn event(kind: &str, mut members: Value) -> String {
 }
 
 /// Joins lists of lines.
-#[macro_export]
 macro_rules! script {
     ($($lines:expr),* $(,)?) => {{
         let mut all: Vec<String> = Vec::new();
-        $($crate::script::Lines::add($lines, &mut all);)*
+        $($crate::conversion::script::Lines::add($lines, &mut all);)*
         all
     }};
 }
+
+pub(crate) use script as joined;
 
 /// One line, or several.
 pub trait Lines {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Played, Run, play, script, script::*};
+use super::{Played, Run, play, script::*};
 
 fn set(state: Value) -> String {
     custom("agui.state", json!({ "set": state }))
@@ -37,7 +37,7 @@ const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 #[test]
 fn changes_are_deltas_against_what_the_client_has() {
     let rest = "x".repeat(60);
-    let lines = script![
+    let lines = joined![
         start(),
         set(json!({ "rest": rest, "steps": [1] })),
         set(json!({ "rest": rest, "steps": [1, 2] })),
@@ -58,7 +58,7 @@ fn changes_are_deltas_against_what_the_client_has() {
 
 #[test]
 fn a_delta_longer_than_the_state_is_a_snapshot() {
-    let lines = script![start(), set(json!({ "steps": [1] })), end()];
+    let lines = joined![start(), set(json!({ "steps": [1] })), end()];
     with_state(json!({}))
         .play(&lines)
         .gives(&["STATE_SNAPSHOT {\"snapshot\":{\"steps\":[1]}}", SUCCESS]);
@@ -67,7 +67,7 @@ fn a_delta_longer_than_the_state_is_a_snapshot() {
 #[test]
 fn the_first_change_without_a_known_state_is_a_snapshot() {
     let rest = "x".repeat(60);
-    let lines = script![
+    let lines = joined![
         start(),
         patch(json!([{ "op": "add", "path": "/rest", "value": rest }])),
         patch(json!([{ "op": "add", "path": "/a", "value": 1 }])),
@@ -83,7 +83,7 @@ fn the_first_change_without_a_known_state_is_a_snapshot() {
 
 #[test]
 fn a_root_of_another_type_is_a_snapshot() {
-    let lines = script![start(), set(json!([1])), set(json!(null)), set(json!({})), end()];
+    let lines = joined![start(), set(json!([1])), set(json!(null)), set(json!({})), end()];
     with_state(json!({ "a": 1 })).play(&lines).gives(&[
         "STATE_SNAPSHOT {\"snapshot\":[1]}",
         "STATE_SNAPSHOT {\"snapshot\":null}",
@@ -101,7 +101,7 @@ fn keys_are_escaped_in_pointers() {
         state[key] = value;
         state
     };
-    let lines = script![
+    let lines = joined![
         start(),
         set(change("user/name", json!("n"))),
         set(change("a~b", json!(1))),
@@ -123,7 +123,7 @@ fn keys_are_escaped_in_pointers() {
 
 #[test]
 fn the_change_comes_before_the_text_that_follows_it() {
-    let lines = script![
+    let lines = joined![
         start(),
         text("a"),
         set(json!({ "n": 1 })),
@@ -147,14 +147,14 @@ fn the_change_comes_before_the_text_that_follows_it() {
 fn switched_off_nothing_is_sent_but_the_state_is_kept() {
     let mut run = with_state(json!({}));
     run.options.emit_state_events = false;
-    let played = run.play(&script![start(), set(json!({ "n": 1 })), end()]);
+    let played = run.play(&joined![start(), set(json!({ "n": 1 })), end()]);
     played.gives(&[SUCCESS]);
     assert_eq!(played.end.state, Some(json!({ "n": 1 })));
 }
 
 #[test]
 fn a_patch_that_does_not_apply_is_left_out() {
-    let lines = script![
+    let lines = joined![
         start(),
         patch(json!([{ "op": "remove", "path": "/none" }])),
         patch(
@@ -171,7 +171,7 @@ fn a_patch_that_does_not_apply_is_left_out() {
 #[test]
 fn a_change_to_the_same_is_not_sent() {
     with_state(json!({ "a": 1 }))
-        .play(&script![start(), set(json!({ "a": 1 })), end()])
+        .play(&joined![start(), set(json!({ "a": 1 })), end()])
         .gives(&[SUCCESS]);
 }
 
@@ -179,16 +179,16 @@ fn a_change_to_the_same_is_not_sent() {
 fn a_stored_state_is_told_first() {
     let stored = || Run { stored_state: Some(json!({ "a": 1 })), ..Run::default() };
     stored()
-        .play(&script![start(), end()])
+        .play(&joined![start(), end()])
         .gives(&["STATE_SNAPSHOT {\"snapshot\":{\"a\":1}}", SUCCESS]);
     let mut off = stored();
     off.options.emit_state_events = false;
-    off.play(&script![start(), end()]).gives(&[SUCCESS]);
+    off.play(&joined![start(), end()]).gives(&[SUCCESS]);
 }
 
 #[test]
 fn a_childs_change_is_tagged() {
-    let lines = script![start(), from("main/a", set(json!({ "n": 1 }))), end()];
+    let lines = joined![start(), from("main/a", set(json!({ "n": 1 }))), end()];
     with_state(json!({})).play(&lines).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
         "STATE_SNAPSHOT @id-1 {\"snapshot\":{\"n\":1}}",

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::{Run, play, script, script::*};
+use super::{Run, play, script::*};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
 #[test]
 fn content_is_the_text_as_the_tool_said_it() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "a", "{}"),
         call("c2", "b", "{}"),
@@ -43,13 +43,13 @@ fn content_is_the_text_as_the_tool_said_it() {
 
 #[test]
 fn the_end_of_a_call_comes_before_its_result() {
-    let lines = script![start(), call_start("c1", "a"), result("c1", "A"), call_end("c1"), end()];
+    let lines = joined![start(), call_start("c1", "a"), result("c1", "A"), call_end("c1"), end()];
     play(&lines).gives(&["CALL c1 a id-1", "CALL. c1", "RESULT id-2 c1 A", SUCCESS]);
 }
 
 #[test]
 fn every_result_has_an_id_of_its_own() {
-    let round = script![
+    let round = joined![
         model_start(),
         call("b:c", "f", "{}"),
         call("c", "f", "{}"),
@@ -60,7 +60,7 @@ fn every_result_has_an_id_of_its_own() {
         result_end("c", "success"),
         result_end("b:c", "success"),
     ];
-    let values = play(&script![start(), round.clone(), round, end()]).values();
+    let values = play(&joined![start(), round.clone(), round, end()]).values();
     let ids: HashSet<&str> = values
         .iter()
         .flat_map(|event| {
@@ -74,7 +74,7 @@ fn every_result_has_an_id_of_its_own() {
 
 #[test]
 fn a_state_other_than_success_stands_in_the_metadata() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "a", "{}"),
         result_text("c1", "boom"),
@@ -94,7 +94,7 @@ fn a_state_other_than_success_stands_in_the_metadata() {
 fn media_become_parts_and_text_around_them_too() {
     let image = json!({ "type": "image",
         "source": { "type": "base64", "media_type": "image/png", "data": "QUJD" } });
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "shot", "{}"),
         result_text("c1", "Here: "),
@@ -118,7 +118,7 @@ fn media_become_parts_and_text_around_them_too() {
 
 #[test]
 fn a_text_block_of_a_result_stands_on_a_line_of_its_own() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "a", "{}"),
         result_text("c1", "hel"),
@@ -141,7 +141,7 @@ fn a_text_block_of_a_result_stands_on_a_line_of_its_own() {
 fn large_results_and_arguments_arrive_whole() {
     let piece = "x".repeat(5_000);
     let start_reply = python("REPLY_START", json!({ "name": "Friday" }));
-    let mut lines = script![start_reply, call_start("c1", "f")];
+    let mut lines = joined![start_reply, call_start("c1", "f")];
     lines.push(args("c1", &"a".repeat(1_000_000)));
     lines.extend((0..1_000).map(|_| result_text("c1", &piece)));
     let base64 = "QUJD".repeat(500);
@@ -152,7 +152,7 @@ fn large_results_and_arguments_arrive_whole() {
         )
     };
     lines.extend((0..1_000).map(data));
-    lines.extend(script![result_end("c1", "success"), text(&"t".repeat(1_000_000)), end()]);
+    lines.extend(joined![result_end("c1", "success"), text(&"t".repeat(1_000_000)), end()]);
     let values = play(&lines).values();
     let kinds: Vec<_> = values.iter().map(|event| event["type"].as_str().unwrap_or("")).collect();
     assert_eq!(
@@ -179,13 +179,13 @@ fn large_results_and_arguments_arrive_whole() {
 
 #[test]
 fn a_result_for_an_unknown_call_brings_the_call_with_it() {
-    play(&script![start(), result("c9", "A"), end()]).gives(&[
+    play(&joined![start(), result("c9", "A"), end()]).gives(&[
         "CALL c9 find id-1",
         "CALL. c9",
         "RESULT id-2 c9 A",
         SUCCESS,
     ]);
-    play(&script![start(), result_text("c9", "A"), result_end("c9", "success"), end()]).gives(&[
+    play(&joined![start(), result_text("c9", "A"), result_end("c9", "success"), end()]).gives(&[
         "CALL c9 unknown_tool id-1",
         "CALL. c9",
         "RESULT id-2 c9 A",
@@ -200,19 +200,19 @@ fn a_result_for_a_call_of_the_history_comes_alone() {
             {"id":"m1","role":"assistant","toolCalls":[
                 {"id":"c0","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
     );
-    run.play(&script![start(), result("c0", "A"), end()]).gives(&["RESULT id-1 c0 A", SUCCESS]);
+    run.play(&joined![start(), result("c0", "A"), end()]).gives(&["RESULT id-1 c0 A", SUCCESS]);
 }
 
 #[test]
 fn a_second_result_for_a_call_is_left_out() {
     let lines =
-        script![start(), call("c1", "f", "{}"), result("c1", "A"), result("c1", "B"), end()];
+        joined![start(), call("c1", "f", "{}"), result("c1", "A"), result("c1", "B"), end()];
     play(&lines).gives(&["CALL c1 f id-1", "CALL+ c1 {}", "CALL. c1", "RESULT id-2 c1 A", SUCCESS]);
 }
 
 #[test]
 fn a_running_result_is_no_result() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "f", "{}"),
         call("c2", "g", "{}"),

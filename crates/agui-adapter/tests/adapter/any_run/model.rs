@@ -7,7 +7,7 @@ use agui_adapter::{
     options::{Peer, SubagentEvents},
 };
 
-use crate::generate::Run;
+use super::generate::Run;
 
 /// Where a piece was said.
 pub type Place = (Option<String>, String, String);

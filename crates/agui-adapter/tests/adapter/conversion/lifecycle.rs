@@ -3,13 +3,13 @@
 use agui_adapter::outbound::{EndOutcome, RunFailure, StreamEnd};
 use serde_json::json;
 
-use crate::{Run, play, script, script::*, support::input};
+use super::{Run, play, script::*, support::input};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
 #[test]
 fn start_and_end_of_the_agent_are_those_of_the_run() {
-    let played = play(&script![start(), end()]);
+    let played = play(&joined![start(), end()]);
     played.gives(&[SUCCESS]);
     assert_eq!(played.end.outcome, EndOutcome::Success);
 }
@@ -17,7 +17,7 @@ fn start_and_end_of_the_agent_are_those_of_the_run() {
 #[test]
 fn the_input_is_echoed_only_on_demand() {
     let run = Run::with(|options| options.echo_input = true);
-    let first = run.play(&script![start(), end()]).lines().remove(0);
+    let first = run.play(&joined![start(), end()]).lines().remove(0);
     let echo = json!({ "input": input("{}") });
     assert_eq!(first, format!("RUN t1 r1 1.0 {echo}"));
 }
@@ -25,13 +25,13 @@ fn the_input_is_echoed_only_on_demand() {
 #[test]
 fn the_parent_run_is_repeated() {
     let run = Run::with_input(r#"{"parentRunId":"r0"}"#);
-    let first = run.play(&script![start(), end()]).lines().remove(0);
+    let first = run.play(&joined![start(), end()]).lines().remove(0);
     assert_eq!(first, "RUN t1 r1 1.0 {\"parentRunId\":\"r0\"}");
 }
 
 #[test]
 fn a_stream_without_start_starts_before_its_first_event() {
-    play(&script![text("a"), start(), end()]).gives(&[
+    play(&joined![text("a"), start(), end()]).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 a",
         "TEXT. id-1",
@@ -42,14 +42,14 @@ fn a_stream_without_start_starts_before_its_first_event() {
 #[test]
 fn later_starts_and_what_follows_the_end_give_nothing() {
     let lines =
-        script![start(), start(), end(), text("late"), end(), start(), from("main/a", text("x"))];
+        joined![start(), start(), end(), text("late"), end(), start(), from("main/a", text("x"))];
     play(&lines).gives(&[SUCCESS]);
 }
 
 #[test]
 fn a_stream_that_stops_before_its_end_is_an_error() {
     let early = "ERROR AGENT_ENDED_EARLY The agent stopped before it had finished.";
-    let played = play(&script![start(), text("half")]);
+    let played = play(&joined![start(), text("half")]);
     played.gives(&["TEXT id-1", "TEXT+ id-1 half", "TEXT. id-1", early]);
     assert_eq!(played.end.outcome, EndOutcome::Error("AGENT_ENDED_EARLY".to_owned()));
     play(&[]).gives(&[early]);
@@ -58,7 +58,7 @@ fn a_stream_that_stops_before_its_end_is_an_error() {
 #[test]
 fn everything_open_closes_at_the_end() {
     let run = Run::with(|options| options.enable_reasoning = true);
-    let lines = script![start(), call_start("c1", "f"), think("a"), end()];
+    let lines = joined![start(), call_start("c1", "f"), think("a"), end()];
     run.play(&lines).gives(&[
         "CALL c1 f id-1",
         "SPAN id-2",
@@ -81,13 +81,13 @@ fn failing(end: RunFailure) -> Run {
 fn a_failure_closes_what_is_open_first() {
     let timeout = || RunFailure::new("TIMEOUT_ERROR", "The run took too long.");
     let error = "ERROR TIMEOUT_ERROR The run took too long.";
-    failing(timeout()).play(&script![start(), text("a")]).gives(&[
+    failing(timeout()).play(&joined![start(), text("a")]).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 a",
         "TEXT. id-1",
         error,
     ]);
-    failing(timeout()).play(&script![start(), think("a")]).gives(&[
+    failing(timeout()).play(&joined![start(), think("a")]).gives(&[
         "SPAN id-1",
         "THINK id-1",
         "THINK+ id-1 a",
@@ -95,7 +95,7 @@ fn a_failure_closes_what_is_open_first() {
         "SPAN. id-1",
         error,
     ]);
-    failing(timeout()).play(&script![start(), call_start("c1", "f")]).gives(&[
+    failing(timeout()).play(&joined![start(), call_start("c1", "f")]).gives(&[
         "CALL c1 f id-1",
         "CALL. c1",
         error,
@@ -107,7 +107,7 @@ fn a_failure_before_any_event_starts_the_run_first() {
     let input_error = RunFailure::new("INVALID_INPUT_ERROR", "No.");
     failing(input_error).play(&[]).gives(&["ERROR INVALID_INPUT_ERROR No."]);
     let internal = RunFailure::new("INTERNAL_ERROR", "Sorry.");
-    failing(internal).play(&script![start()]).gives(&["ERROR INTERNAL_ERROR Sorry."]);
+    failing(internal).play(&joined![start()]).gives(&["ERROR INTERNAL_ERROR Sorry."]);
 }
 
 #[test]
@@ -122,12 +122,12 @@ fn the_metadata_of_a_failure_stands_on_the_error() {
 fn old_clients_get_a_finish_behind_the_error_on_demand() {
     let mut run = failing(RunFailure::new("INTERNAL_ERROR", "Sorry."));
     run.options.emit_run_finished_after_error = true;
-    run.play(&script![start()]).gives(&["ERROR INTERNAL_ERROR Sorry.", "FINISHED"]);
+    run.play(&joined![start()]).gives(&["ERROR INTERNAL_ERROR Sorry.", "FINISHED"]);
 }
 
 #[test]
 fn a_run_that_reached_its_limit_is_cancelled() {
-    let lines = script![
+    let lines = joined![
         start(),
         any("EXCEED_MAX_ITERS", json!({ "replyId": "", "maxIters": 3, "currentIter": 3 })),
         text("summary so far"),
@@ -148,7 +148,7 @@ fn a_run_that_reached_its_limit_is_cancelled() {
 #[test]
 fn a_run_that_was_stopped_is_cancelled_with_the_reason() {
     let run = Run { end: StreamEnd::Cancelled("cancelled"), ..Run::default() };
-    run.play(&script![start(), text("a")]).gives(&[
+    run.play(&joined![start(), text("a")]).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 a",
         "TEXT. id-1",
@@ -166,7 +166,7 @@ fn the_reason_of_a_java_run_stands_in_its_result() {
         ("MAX_ITERATIONS", "cancelled"),
         ("REASONING_STOP_REQUESTED", "cancelled"),
     ] {
-        let played = play(&script![start(), agent_result("", reason), end()]);
+        let played = play(&joined![start(), agent_result("", reason), end()]);
         assert_eq!(played.values()[1]["outcome"]["type"], outcome, "{reason}");
     }
 }
@@ -175,7 +175,7 @@ fn the_reason_of_a_java_run_stands_in_its_result() {
 fn the_reason_of_a_python_run_stands_on_its_end() {
     let ended = |reason: &str, error: serde_json::Value| {
         let end = python("REPLY_END", json!({ "finished_reason": reason, "error": error }));
-        play(&script![python("REPLY_START", json!({ "name": "Friday" })), end]).lines().remove(1)
+        play(&joined![python("REPLY_START", json!({ "name": "Friday" })), end]).lines().remove(1)
     };
     assert_eq!(ended("completed", json!(null)), SUCCESS);
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Run, play, script, script::*};
+use super::{Run, play, script::*};
 
 fn java(input: u64, output: u64, cached: u64, time: f64) -> String {
     any(
@@ -20,14 +20,14 @@ fn finished(usage: Value) -> String {
 
 #[test]
 fn the_runs_usage_is_told_at_its_end_and_nothing_before() {
-    let lines = script![start(), java(100, 20, 40, 1.5), java(50, 30, 10, 0.5), model_end(), end()];
+    let lines = joined![start(), java(100, 20, 40, 1.5), java(50, 30, 10, 0.5), model_end(), end()];
     play(&lines).gives(&[&finished(json!([{
         "inputTokens": 150, "outputTokens": 50, "totalTokens": 200, "cachedInputTokens": 50 }]))]);
 }
 
 #[test]
 fn each_model_call_is_told_on_demand() {
-    let lines = script![
+    let lines = joined![
         start(),
         java(100, 20, 40, 1.5),
         text("a"),
@@ -56,7 +56,7 @@ fn each_model_call_is_told_on_demand() {
 }
 
 fn model(source: Option<&str>, reply: &str, name: &str, input: u64, output: u64) -> Vec<String> {
-    let lines = script![
+    let lines = joined![
         python("MODEL_CALL_START", json!({ "reply_id": reply, "model_name": name })),
         python(
             "MODEL_CALL_END",
@@ -73,7 +73,7 @@ fn model(source: Option<&str>, reply: &str, name: &str, input: u64, output: u64)
 
 #[test]
 fn there_is_one_entry_per_model_children_included() {
-    let lines = script![
+    let lines = joined![
         start(),
         model(None, "P", "big", 10, 5),
         model(Some("main/a"), "Q", "small", 7, 1),
@@ -96,7 +96,7 @@ fn there_is_one_entry_per_model_children_included() {
 
 #[test]
 fn cached_tokens_counted_beside_the_input_are_added_to_it() {
-    play(&script![start(), java(3, 20, 40, 1.0), end()]).gives(&[&finished(json!([{
+    play(&joined![start(), java(3, 20, 40, 1.0), end()]).gives(&[&finished(json!([{
         "inputTokens": 43, "outputTokens": 20, "totalTokens": 63, "cachedInputTokens": 40 }]))]);
 }
 
@@ -104,7 +104,7 @@ fn cached_tokens_counted_beside_the_input_are_added_to_it() {
 fn a_failed_run_tells_what_it_spent() {
     let error =
         json!({ "finished_reason": "error", "error": { "type": "upstream", "message": "x" } });
-    let lines = script![start(), java(1, 2, 0, 1.0), python("REPLY_END", error)];
+    let lines = joined![start(), java(1, 2, 0, 1.0), python("REPLY_END", error)];
     let values = play(&lines).values();
     assert_eq!(values[1]["type"], "RUN_ERROR");
     assert_eq!(values[1]["usage"][0]["totalTokens"], 3);

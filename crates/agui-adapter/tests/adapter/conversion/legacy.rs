@@ -6,7 +6,7 @@ use agui_adapter::{
 };
 use serde_json::json;
 
-use crate::{Run, script, script::*};
+use super::{Run, script::*};
 
 fn legacy(json: &str) -> Run {
     let mut run = Run { peer: Peer::Legacy, ..Run::with_input(json) };
@@ -16,9 +16,9 @@ fn legacy(json: &str) -> Run {
 
 #[test]
 fn a_success_has_no_outcome() {
-    legacy("{}").play(&script![start(), end()]).gives(&["FINISHED"]);
+    legacy("{}").play(&joined![start(), end()]).gives(&["FINISHED"]);
     let tools = r#"{"tools":[{"name":"paint","description":"d"}]}"#;
-    legacy(tools).play(&script![start(), call("c1", "paint", "{}"), end()]).gives(&[
+    legacy(tools).play(&joined![start(), call("c1", "paint", "{}"), end()]).gives(&[
         "CALL c1 paint id-1",
         "CALL+ c1 {}",
         "CALL. c1",
@@ -32,15 +32,15 @@ fn a_cancelled_run_is_an_error() {
     let limit = any("EXCEED_MAX_ITERS", json!({ "replyId": "", "maxIters": 3 }));
     let metadata =
         " {\"metadata\":{\"agentscope.reason\":\"max_iterations\",\"agentscope.maxIters\":3}}";
-    legacy("{}").play(&script![start(), limit, end()]).gives(&[&format!("{cancelled}{metadata}")]);
+    legacy("{}").play(&joined![start(), limit, end()]).gives(&[&format!("{cancelled}{metadata}")]);
     let stopped = Run { end: StreamEnd::Cancelled("cancelled"), ..legacy("{}") };
     let metadata = " {\"metadata\":{\"agentscope.reason\":\"cancelled\"}}";
-    stopped.play(&script![start()]).gives(&[&format!("{cancelled}{metadata}")]);
+    stopped.play(&joined![start()]).gives(&[&format!("{cancelled}{metadata}")]);
 }
 
 #[test]
 fn an_interrupt_stays_one() {
-    let played = legacy("{}").play(&script![start(), confirm(&[("c1", "find")]), end()]);
+    let played = legacy("{}").play(&joined![start(), confirm(&[("c1", "find")]), end()]);
     assert_eq!(played.values()[4]["outcome"]["type"], "interrupt");
 }
 
@@ -48,7 +48,7 @@ fn an_interrupt_stays_one() {
 fn parts_of_a_result_become_their_text() {
     let image =
         json!({ "type": "image", "source": { "type": "url", "url": "https://example.invalid/a" } });
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "f", "{}"),
         call("c2", "f", "{}"),
@@ -76,8 +76,8 @@ fn parts_of_a_result_become_their_text() {
 #[test]
 fn a_child_is_told_without_subagent_events() {
     let child =
-        script![any("AGENT_START", json!({ "name": "R" })), text("x"), any("AGENT_END", json!({}))];
-    let lines = script![start(), from("main/a", child), end()];
+        joined![any("AGENT_START", json!({ "name": "R" })), text("x"), any("AGENT_END", json!({}))];
+    let lines = joined![start(), from("main/a", child), end()];
     let run = Run { options: AdapterOptions::default(), ..legacy("{}") };
     let value = |kind: &str, rest: serde_json::Value| {
         let mut value = json!({ "source": "main/a", "type": kind, "subagentRunId": "id-1" });

@@ -8,8 +8,8 @@ use agui_adapter::{
 };
 use serde_json::json;
 
-use crate::{
-    Run, play, script,
+use super::{
+    Run, play,
     script::*,
     support::{adapter, input},
 };
@@ -17,7 +17,7 @@ use crate::{
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
 fn denied() -> Run {
-    let first = play(&script![start(), confirm(&[("d1", "find")]), end()]);
+    let first = play(&joined![start(), confirm(&[("d1", "find")]), end()]);
     let entry = json!({ "interruptId": "R2:d1", "status": "cancelled" });
     let entries = [serde_json::from_value(entry).expect("an entry")];
     let answered = decide(&entries, &first.end.open).expect("decisions");
@@ -26,7 +26,7 @@ fn denied() -> Run {
 
 #[test]
 fn a_childs_result_under_the_id_of_a_denied_call_does_not_answer_it() {
-    let lines = script![start(), from("main/a", result_end("d1", "success")), end()];
+    let lines = joined![start(), from("main/a", result_end("d1", "success")), end()];
     denied().play(&lines).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
         "CALL id-2 unknown_tool id-3 @id-1",
@@ -40,7 +40,7 @@ fn a_childs_result_under_the_id_of_a_denied_call_does_not_answer_it() {
 
 #[test]
 fn a_denied_call_that_is_answered_twice_is_answered_once() {
-    let lines = script![
+    let lines = joined![
         start(),
         result_end("d1", "denied"),
         result_end("d1", "denied"),
@@ -54,9 +54,9 @@ fn a_denied_call_that_is_answered_twice_is_answered_once() {
 
 #[test]
 fn a_childs_call_under_the_id_of_a_denied_call_is_shown() {
-    let lines = script![
+    let lines = joined![
         start(),
-        from("main/a", script![call("d1", "find", "{}"), result("d1", "A")]),
+        from("main/a", joined![call("d1", "find", "{}"), result("d1", "A")]),
         end()
     ];
     denied().play(&lines).gives(&[
@@ -73,7 +73,7 @@ fn a_childs_call_under_the_id_of_a_denied_call_is_shown() {
 
 #[test]
 fn a_childs_stray_result_does_not_answer_its_parents_call() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "find", "{}"),
         from("main/a", result("c1", "stray")),
@@ -96,7 +96,7 @@ fn a_childs_stray_result_does_not_answer_its_parents_call() {
 
 #[test]
 fn a_call_asked_about_in_two_ways_is_one_interrupt() {
-    let lines = script![start(), external(&[("c1", "f")]), confirm(&[("c1", "f")]), end()];
+    let lines = joined![start(), external(&[("c1", "f")]), confirm(&[("c1", "f")]), end()];
     let played = play(&lines);
     let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
     assert_eq!(ids, ["R2:c1"]);
@@ -124,7 +124,7 @@ fn questions_of_two_children_have_two_ids() {
 
 #[test]
 fn a_suspended_call_that_nobody_announced_is_shown_before_it_is_asked_about() {
-    let lines = script![start(), result_start("c1", "f"), result_end("c1", "running"), end()];
+    let lines = joined![start(), result_start("c1", "f"), result_end("c1", "running"), end()];
     let lines = play(&lines).lines();
     assert_eq!(lines[1..3], ["CALL c1 f id-1", "CALL. c1"]);
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::{Run, play, script, script::*};
+use super::{Run, play, script::*};
 
 #[test]
 fn a_block_is_one_message() {
-    play(&script![start(), text_start(), text("hel"), text("lo"), text_end(), end()]).gives(&[
+    play(&joined![start(), text_start(), text("hel"), text("lo"), text_end(), end()]).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 hel",
         "TEXT+ id-1 lo",
@@ -18,13 +18,13 @@ fn a_block_is_one_message() {
 #[test]
 fn a_block_without_characters_is_nothing() {
     let lines =
-        script![start(), text_start(), text(""), text_end(), text_start(), text_end(), end()];
+        joined![start(), text_start(), text(""), text_end(), text_start(), text_end(), end()];
     play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
 }
 
 #[test]
 fn an_empty_delta_splits_nothing_and_white_space_is_kept() {
-    play(&script![start(), text("a"), text(""), text(" \n"), text_end(), end()]).gives(&[
+    play(&joined![start(), text("a"), text(""), text(" \n"), text_end(), end()]).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 a",
         "TEXT+ id-1  \n",
@@ -36,7 +36,7 @@ fn an_empty_delta_splits_nothing_and_white_space_is_kept() {
 #[test]
 fn deltas_are_passed_on_byte_for_byte() {
     let deltas = ["cafe", "\u{301}", "\u{200b}", "man\u{200d}"];
-    let lines = script![start(), deltas.map(text).to_vec(), end()];
+    let lines = joined![start(), deltas.map(text).to_vec(), end()];
     let values = play(&lines).values();
     let sent: Vec<_> = values.iter().filter_map(|event| event["delta"].as_str()).collect();
     assert_eq!(sent, deltas);
@@ -44,7 +44,7 @@ fn deltas_are_passed_on_byte_for_byte() {
 
 #[test]
 fn text_after_a_tool_is_a_message_of_its_own() {
-    let lines = script![
+    let lines = joined![
         start(),
         text("one "),
         call("c1", "find", "{}"),
@@ -79,7 +79,7 @@ fn text_after_a_tool_is_a_message_of_its_own() {
 
 #[test]
 fn text_closes_before_a_call_opens_and_closes_once() {
-    let lines = script![start(), text("Looking… "), call("c1", "find", "{}"), end()];
+    let lines = joined![start(), text("Looking… "), call("c1", "find", "{}"), end()];
     play(&lines).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 Looking… ",
@@ -93,7 +93,7 @@ fn text_closes_before_a_call_opens_and_closes_once() {
 
 #[test]
 fn parallel_blocks_stay_apart_and_both_close() {
-    let lines = script![
+    let lines = joined![
         start(),
         text_of("RA", "A", "a1"),
         text_of("RB", "B", "b1"),
@@ -116,7 +116,7 @@ fn parallel_blocks_stay_apart_and_both_close() {
 
 #[test]
 fn a_late_delta_opens_a_new_message() {
-    let lines = script![start(), text("a"), call_start("c1", "f"), text("b"), text_end(), end()];
+    let lines = joined![start(), text("a"), call_start("c1", "f"), text("b"), text_end(), end()];
     play(&lines).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 a",
@@ -132,7 +132,7 @@ fn a_late_delta_opens_a_new_message() {
 
 #[test]
 fn the_constant_block_id_of_java_opens_a_new_message_each_time() {
-    let lines = script![
+    let lines = joined![
         start(),
         text_start(),
         text("a"),
@@ -198,9 +198,9 @@ fn a_final_text_that_contradicts_the_stream_changes_nothing() {
 fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() {
     let success = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
     let silent =
-        script![start(), model_start(), model_end(), agent_result("x", "MODEL_STOP"), end()];
+        joined![start(), model_start(), model_end(), agent_result("x", "MODEL_STOP"), end()];
     play(&silent).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
-    let spoken = script![
+    let spoken = joined![
         start(),
         model_start(),
         text("x"),
@@ -209,7 +209,7 @@ fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() 
         end()
     ];
     play(&spoken).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
-    let before = script![
+    let before = joined![
         start(),
         model_start(),
         text("x"),
@@ -232,7 +232,7 @@ fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() 
 
 #[test]
 fn the_sentence_of_a_recovery_is_sent_though_text_was_streamed() {
-    let lines = script![
+    let lines = joined![
         start(),
         model_start(),
         text("hal"),
@@ -253,7 +253,7 @@ fn the_sentence_of_a_recovery_is_sent_though_text_was_streamed() {
 #[test]
 fn no_chunk_events_are_sent() {
     let run = Run::with(|options| options.enable_reasoning = true);
-    let lines = script![
+    let lines = joined![
         start(),
         think("t"),
         think_end(),

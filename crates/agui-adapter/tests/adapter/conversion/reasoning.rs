@@ -8,7 +8,7 @@ use agui_adapter::{
     outbound::{Extensions, RunSetup},
 };
 
-use crate::{Run, play, script, script::*, support};
+use super::{Run, play, script::*, support};
 
 fn reasoning() -> Run {
     Run::with(|options| options.enable_reasoning = true)
@@ -16,7 +16,7 @@ fn reasoning() -> Run {
 
 #[test]
 fn thinking_is_nothing_by_default() {
-    let lines = script![start(), think("secret"), think_end(), text("b"), end()];
+    let lines = joined![start(), think("secret"), think_end(), text("b"), end()];
     play(&lines).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 b",
@@ -27,7 +27,7 @@ fn thinking_is_nothing_by_default() {
 
 #[test]
 fn each_block_is_a_span_and_closes_before_text_and_calls() {
-    let lines = script![start(), think("a"), text("b"), think("c"), call_start("c1", "f"), end()];
+    let lines = joined![start(), think("a"), text("b"), think("c"), call_start("c1", "f"), end()];
     reasoning().play(&lines).gives(&[
         "SPAN id-1",
         "THINK id-1",
@@ -50,13 +50,13 @@ fn each_block_is_a_span_and_closes_before_text_and_calls() {
 
 #[test]
 fn a_block_without_characters_is_nothing() {
-    let lines = script![start(), think(""), think_end(), end()];
+    let lines = joined![start(), think(""), think_end(), end()];
     reasoning().play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
 }
 
 #[test]
 fn thinking_without_end_closes_at_the_end_of_the_run() {
-    reasoning().play(&script![start(), think("a"), end()]).gives(&[
+    reasoning().play(&joined![start(), think("a"), end()]).gives(&[
         "SPAN id-1",
         "THINK id-1",
         "THINK+ id-1 a",
@@ -72,7 +72,7 @@ fn thinking_without_end_closes_at_the_end_of_the_run() {
 fn switched_off_thinking_leaks_by_no_way() {
     let secret = "SECRET-THOUGHT";
     let block = json!({ "type": "thinking", "thinking": secret });
-    let lines = script![
+    let lines = joined![
         start(),
         think(secret),
         think_end(),
@@ -119,7 +119,7 @@ fn an_encrypted_artefact_hangs_on_the_message_of_its_block() {
     }
     let lines: Vec<_> = events
         .iter()
-        .map(|event| crate::line(serde_json::to_value(event).expect("json")))
+        .map(|event| super::line(serde_json::to_value(event).expect("json")))
         .collect();
     let value = "REASONING_ENCRYPTED_VALUE";
     assert_eq!(

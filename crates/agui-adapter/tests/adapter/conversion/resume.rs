@@ -8,7 +8,7 @@ use agui_adapter::{
 use agui_protocol::ResumeEntry;
 use serde_json::{Value, json};
 
-use crate::{Played, Run, play, script, script::*, support::input};
+use super::{Played, Run, play, script::*, support::input};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
@@ -26,7 +26,7 @@ fn answers(end: &RunEnd, status: &str, payload: &Value) -> Vec<Decision> {
 }
 
 fn asked() -> Played {
-    play(&script![start(), call("c1", "find", "{\"a\":1}"), confirm(&[("c1", "find")]), end()])
+    play(&joined![start(), call("c1", "find", "{\"a\":1}"), confirm(&[("c1", "find")]), end()])
 }
 
 #[track_caller]
@@ -40,7 +40,7 @@ const DENIED: &str = "{\"metadata\":{\"agentscope.state\":\"denied\"}}";
 #[test]
 fn an_approved_call_is_answered_alone() {
     let lines =
-        script![start(), confirmed("c1", "find", true), result("c1", "A"), text("done"), end(),];
+        joined![start(), confirmed("c1", "find", true), result("c1", "A"), text("done"), end(),];
     resumed(&asked(), "resolved", json!({ "approved": true }), &lines).gives(&[
         "RESULT id-1 c1 A",
         "TEXT id-2",
@@ -52,14 +52,14 @@ fn an_approved_call_is_answered_alone() {
 
 #[test]
 fn an_approved_call_that_the_agent_announces_again_is_not_shown_again() {
-    let lines = script![start(), call("c1", "find", "{\"a\":2}"), result("c1", "A"), end()];
+    let lines = joined![start(), call("c1", "find", "{\"a\":2}"), result("c1", "A"), end()];
     resumed(&asked(), "resolved", json!({ "approved": true, "editedArgs": { "a": 2 } }), &lines)
         .gives(&["RESULT id-1 c1 A", SUCCESS]);
 }
 
 #[test]
 fn a_denied_call_gets_a_result_though_the_agent_sends_none() {
-    let lines = script![
+    let lines = joined![
         start(),
         confirmed("c1", "find", false),
         model_start(),
@@ -74,13 +74,13 @@ fn a_denied_call_gets_a_result_though_the_agent_sends_none() {
     resumed(&asked(), "cancelled", json!(null), &lines)
         .gives(&[&[denied.as_str()], &rest[..]].concat());
     // Nothing but the end: still answered.
-    resumed(&asked(), "resolved", json!("true"), &script![start(), end()])
+    resumed(&asked(), "resolved", json!("true"), &joined![start(), end()])
         .gives(&[&denied, SUCCESS]);
 }
 
 #[test]
 fn a_denied_call_that_the_agent_answers_is_answered_once() {
-    let lines = script![
+    let lines = joined![
         start(),
         result_start("c1", "find"),
         result_text("c1", "denied by user!"),
@@ -93,7 +93,7 @@ fn a_denied_call_that_the_agent_answers_is_answered_once() {
     resumed(&asked(), "resolved", json!({ "approved": false }), &lines)
         .gives(&[&[denied.as_str()], &rest[..]].concat());
     // And once if it comes late.
-    let late = script![
+    let late = joined![
         start(),
         text("ok"),
         result_text("c1", "denied by user!"),
@@ -107,9 +107,9 @@ fn a_denied_call_that_the_agent_answers_is_answered_once() {
 
 #[test]
 fn several_answers_are_sent_in_the_order_of_the_asks() {
-    let first = play(&script![start(), confirm(&[("c1", "find"), ("c2", "send")]), end(),]);
+    let first = play(&joined![start(), confirm(&[("c1", "find"), ("c2", "send")]), end(),]);
     let no = json!({ "approved": false });
-    resumed(&first, "resolved", no, &script![start(), model_start(), end()]).gives(&[
+    resumed(&first, "resolved", no, &joined![start(), model_start(), end()]).gives(&[
         &format!("RESULT id-1 c1 Permission denied by user {DENIED}"),
         &format!("RESULT id-2 c2 Permission denied by user {DENIED}"),
         SUCCESS,
@@ -117,17 +117,17 @@ fn several_answers_are_sent_in_the_order_of_the_asks() {
 }
 
 fn suspended() -> Played {
-    play(&script![start(), external(&[("c1", "print")]), end()])
+    play(&joined![start(), external(&[("c1", "print")]), end()])
 }
 
 #[test]
 fn the_result_of_an_external_call_is_sent_by_the_run_that_brings_it() {
     let text = ["TEXT id-2", "TEXT+ id-2 ok", "TEXT. id-2", SUCCESS];
     let lines =
-        script![start(), executed("c1", "print", "printed"), text_of("R", "b", "ok"), end()];
+        joined![start(), executed("c1", "print", "printed"), text_of("R", "b", "ok"), end()];
     resumed(&suspended(), "resolved", json!("printed"), &lines)
         .gives(&[&["RESULT id-1 c1 printed"], &text[..]].concat());
-    let silent = script![start(), text_of("R", "b", "ok"), end()];
+    let silent = joined![start(), text_of("R", "b", "ok"), end()];
     resumed(&suspended(), "resolved", json!({ "ok": true }), &silent)
         .gives(&[&["RESULT id-1 c1 {\"ok\":true}"], &text[..]].concat());
     resumed(&suspended(), "resolved", json!(null), &silent)
@@ -141,7 +141,7 @@ fn the_result_of_an_external_call_is_sent_by_the_run_that_brings_it() {
 /// Python resumes without a second start of the result.
 #[test]
 fn a_result_that_goes_on_without_a_start_answers_the_stored_call() {
-    let lines = script![
+    let lines = joined![
         python("REPLY_START", json!({ "name": "Friday" })),
         python("TOOL_RESULT_TEXT_DELTA", json!({ "tool_call_id": "c1", "delta": "A" })),
         python("TOOL_RESULT_END", json!({ "tool_call_id": "c1", "state": "success" })),
@@ -158,7 +158,7 @@ fn an_answer_beside_a_tool_message_is_still_sent() {
             {"id":"c1","type":"function","function":{"name":"print","arguments":"{}"}}]},
         {"id":"m2","role":"tool","toolCallId":"c1","content":"from the client"}]}"#;
     let run = Run { answered, ..Run::with_input(messages) };
-    let mut lines = run.play_unchecked(&script![start(), result("c1", "A"), end()]);
+    let mut lines = run.play_unchecked(&joined![start(), result("c1", "A"), end()]);
     assert_eq!(lines.split_off(1), ["RESULT id-1 c1 A", SUCCESS]);
 }
 
@@ -170,9 +170,9 @@ fn a_tool_message_answers_a_call_of_the_clients_tool() {
         {"id":"m2","role":"tool","toolCallId":"c1","content":"painted"}]}"#;
     let text = ["TEXT id-1", "TEXT+ id-1 Nice.", "TEXT. id-1", SUCCESS];
     let java =
-        script![start(), executed("c1", "paint", "painted"), text_of("R", "b", "Nice."), end()];
+        joined![start(), executed("c1", "paint", "painted"), text_of("R", "b", "Nice."), end()];
     Run::with_input(messages).play(&java).gives(&text);
-    let python = script![
+    let python = joined![
         start(),
         python("TOOL_RESULT_TEXT_DELTA", json!({ "tool_call_id": "c1", "delta": "painted" })),
         python("TOOL_RESULT_END", json!({ "tool_call_id": "c1", "state": "success" })),
@@ -190,16 +190,16 @@ fn an_answer_to_an_interrupt_of_the_clients_tool_is_sent() {
         ..AdapterOptions::default()
     };
     let first = Run { options: options(), ..Run::with_input(tools) };
-    let first = first.play(&script![start(), external(&[("c1", "paint")]), end()]);
+    let first = first.play(&joined![start(), external(&[("c1", "paint")]), end()]);
     let answered = answers(&first.end, "resolved", &json!("painted"));
     let run = Run { answered, options: options(), input: input(tools), ..Run::default() };
-    run.play(&script![start(), executed("c1", "paint", "painted"), end()])
+    run.play(&joined![start(), executed("c1", "paint", "painted"), end()])
         .gives(&["RESULT id-1 c1 painted", SUCCESS]);
 }
 
 #[test]
 fn an_id_that_waits_for_its_answer_may_be_used_for_a_new_call_afterwards() {
-    let lines = script![
+    let lines = joined![
         start(),
         result("c1", "A"),
         model_start(),
@@ -219,27 +219,27 @@ fn an_id_that_waits_for_its_answer_may_be_used_for_a_new_call_afterwards() {
 
 #[test]
 fn a_call_under_a_minted_id_is_answered_under_it() {
-    let first = play(&script![start(), call("", "find", "{}"), end()]);
+    let first = play(&joined![start(), call("", "find", "{}"), end()]);
     assert_eq!(first.lines()[1], "CALL id-1 find id-2");
     let taken = Run::with_input(
         r#"{"messages":[{"id":"m1","role":"assistant","toolCalls":[
             {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
     );
-    let asked = script![start(), call("c1", "find", "{}"), confirm(&[("c1", "find")]), end()];
+    let asked = joined![start(), call("c1", "find", "{}"), confirm(&[("c1", "find")]), end()];
     let first = taken.play(&asked);
     assert_eq!(first.end.open[0].interrupt.id.as_str(), "R2:id-1");
     resumed(
         &first,
         "resolved",
         json!({ "approved": true }),
-        &script![start(), result("c1", "A"), end()],
+        &joined![start(), result("c1", "A"), end()],
     )
     .gives(&["RESULT id-1 id-1 A", SUCCESS]);
 }
 
 #[test]
 fn a_new_ask_after_the_answer_interrupts_again() {
-    let lines = script![start(), result("c1", "A"), confirm(&[("c2", "send")]), end()];
+    let lines = joined![start(), result("c1", "A"), confirm(&[("c2", "send")]), end()];
     let played = resumed(&asked(), "resolved", json!({ "approved": true }), &lines);
     let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
     assert_eq!(ids, ["R2:c2"]);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::{Run, play, script, script::*};
+use super::{Run, play, script::*};
 
 #[test]
 fn arguments_arrive_byte_for_byte() {
-    let lines = script![
+    let lines = joined![
         start(),
         call_start("c1", "weather"),
         args("c1", "{\"city\""),
@@ -36,7 +36,7 @@ fn arguments_arrive_byte_for_byte() {
 
 #[test]
 fn a_call_announced_again_has_its_arguments_once() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "find", "{\"q\":1}"),
         call_start("c1", "find"),
@@ -54,7 +54,7 @@ fn a_call_announced_again_has_its_arguments_once() {
 
 #[test]
 fn interleaved_fragments_stay_one_call_each_and_end_in_start_order() {
-    let lines = script![
+    let lines = joined![
         start(),
         call_start("c1", "f"),
         args("c1", "1a"),
@@ -85,7 +85,7 @@ fn interleaved_fragments_stay_one_call_each_and_end_in_start_order() {
 #[test]
 fn reasoning_text_and_calls_keep_the_order_of_the_source() {
     let run = Run::with(|options| options.enable_reasoning = true);
-    let lines = script![
+    let lines = joined![
         start(),
         think("t"),
         think_end(),
@@ -120,7 +120,7 @@ fn reasoning_text_and_calls_keep_the_order_of_the_source() {
 
 #[test]
 fn calls_whose_results_come_the_other_way_round_do_not_mix() {
-    let lines = script![
+    let lines = joined![
         start(),
         call_start("c1", "f"),
         call_start("c2", "g"),
@@ -147,13 +147,13 @@ fn calls_whose_results_come_the_other_way_round_do_not_mix() {
 
 #[test]
 fn arguments_of_a_call_that_never_started_are_left_out() {
-    let lines = script![start(), args("c9", "{}"), call_end("c9"), end()];
+    let lines = joined![start(), args("c9", "{}"), call_end("c9"), end()];
     play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
 }
 
 #[test]
 fn late_arguments_open_the_call_again() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "f", "{\"a\""),
         text("b"),
@@ -180,7 +180,7 @@ fn late_arguments_open_the_call_again() {
 
 #[test]
 fn calls_of_one_model_call_share_a_message_and_those_of_the_next_do_not() {
-    let lines = script![
+    let lines = joined![
         start(),
         model_start(),
         call("c1", "f", "{}"),
@@ -213,7 +213,7 @@ fn calls_of_one_model_call_share_a_message_and_those_of_the_next_do_not() {
 
 #[test]
 fn a_blank_id_is_replaced_by_a_minted_one() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("", "f", "1"),
         call(" ", "g", "2"),
@@ -236,7 +236,7 @@ fn a_blank_id_is_replaced_by_a_minted_one() {
 
 #[test]
 fn several_blank_ids_are_answered_in_call_order() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("", "find", "1"),
         call("", "find", "2"),
@@ -268,8 +268,8 @@ fn an_id_used_before_on_the_thread_is_replaced() {
             {"id":"u2","role":"user","content":"again"}]}"#,
     );
     let once =
-        |n: &str| script![model_start(), call("call_0", "f", n), model_end(), result("call_0", n)];
-    run.play(&script![start(), once("1"), once("2"), end()]).gives(&[
+        |n: &str| joined![model_start(), call("call_0", "f", n), model_end(), result("call_0", n)];
+    run.play(&joined![start(), once("1"), once("2"), end()]).gives(&[
         "CALL id-1 f id-2",
         "CALL+ id-1 1",
         "CALL. id-1",
@@ -284,7 +284,7 @@ fn an_id_used_before_on_the_thread_is_replaced() {
 
 #[test]
 fn one_id_for_two_tools_of_one_batch_is_two_calls() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("call_0", "f", "1"),
         call("call_0", "g", "2"),
@@ -313,7 +313,7 @@ const FRONTEND: &str = r#"{"tools":[{"name":"paint","description":"d"}]}"#;
 
 #[test]
 fn a_call_of_the_clients_tool_stays_pending() {
-    let lines = script![start(), call("c1", "paint", "{}"), external(&[("c1", "paint")]), end()];
+    let lines = joined![start(), call("c1", "paint", "{}"), external(&[("c1", "paint")]), end()];
     Run::with_input(FRONTEND).play(&lines).gives(&[
         "CALL c1 paint id-1",
         "CALL+ c1 {}",
@@ -325,7 +325,7 @@ fn a_call_of_the_clients_tool_stays_pending() {
 /// As AgentScope says it: a running result, the request, and the finished message.
 #[test]
 fn a_suspended_result_of_the_clients_tool_is_no_answer() {
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "paint", "{}"),
         call("c2", "find", "{}"),
@@ -352,7 +352,7 @@ fn a_suspended_result_of_the_clients_tool_is_no_answer() {
 #[test]
 fn only_the_client_answers_its_tools() {
     for state in ["success", "error", "denied"] {
-        let lines = script![
+        let lines = joined![
             start(),
             call("c1", "paint", "{}"),
             result_text("c1", "made up"),
@@ -370,7 +370,7 @@ fn only_the_client_answers_its_tools() {
 
 #[test]
 fn a_permission_ask_for_a_tool_of_the_client_leaves_it_pending() {
-    let lines = script![start(), confirm(&[("c1", "paint")]), end()];
+    let lines = joined![start(), confirm(&[("c1", "paint")]), end()];
     Run::with_input(FRONTEND).play(&lines).gives(&[
         "CALL c1 paint id-1",
         "CALL+ c1 {\"a\":1}",
@@ -381,7 +381,7 @@ fn a_permission_ask_for_a_tool_of_the_client_leaves_it_pending() {
 
 #[test]
 fn every_object_names_a_key_once_and_only_boundaries_carry_the_ids_of_the_run() {
-    let lines = script![
+    let lines = joined![
         start(),
         text("a"),
         call("c1", "f", "{}"),

@@ -1,10 +1,7 @@
 //! What agent events become, rule by rule. Every test states the whole stream, one event a line:
 //! a short name, the ids, the content, then every other member as JSON.
 
-#![expect(clippy::expect_used, reason = "a test file; its helpers may fail a test")]
-
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod activities;
 mod extensions;

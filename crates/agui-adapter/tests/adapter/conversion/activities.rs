@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Run, play, script, script::*};
+use super::{Run, play, script::*};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
@@ -17,7 +17,7 @@ fn patch(id: &str, kind: &str, operations: Value) -> String {
 #[test]
 fn an_activity_keeps_its_message_and_its_type() {
     let add = json!([{ "op": "add", "path": "/b", "value": 2 }]);
-    let lines = script![
+    let lines = joined![
         start(),
         activity("p", "PLAN", json!({ "a": 1 })),
         patch("p", "PLAN", add.clone()),
@@ -39,7 +39,7 @@ fn an_activity_keeps_its_message_and_its_type() {
 
 #[test]
 fn patches_that_do_not_apply_are_left_out() {
-    let lines = script![
+    let lines = joined![
         start(),
         patch("p", "PLAN", json!([{ "op": "add", "path": "/a", "value": 1 }])),
         activity("p", "PLAN", json!({})),
@@ -55,7 +55,7 @@ fn patches_that_do_not_apply_are_left_out() {
 
 #[test]
 fn media_of_the_assistant_are_one_activity_each() {
-    let lines = script![
+    let lines = joined![
         python("REPLY_START", json!({ "name": "Friday" })),
         python(
             "DATA_BLOCK_START",
@@ -92,7 +92,7 @@ fn hints_are_for_the_model_unless_they_are_labelled() {
     let hint = |source: Value| {
         python("HINT_BLOCK", json!({ "block_id": "h", "hint": "words", "source": source }))
     };
-    let lines = script![
+    let lines = joined![
         start(),
         hint(json!(null)),
         hint(json!("{\"label\":\"System\"}")),
@@ -109,7 +109,7 @@ fn hints_are_for_the_model_unless_they_are_labelled() {
 fn steps_by_name_are_balanced() {
     let step =
         |name: &str, phase: &str| custom("agui.step", json!({ "name": name, "phase": phase }));
-    let lines = script![
+    let lines = joined![
         start(),
         step("a", "start"),
         step("a", "start"),
@@ -129,7 +129,7 @@ fn steps_by_name_are_balanced() {
 
 #[test]
 fn steps_stand_around_model_calls_and_tool_rounds_on_demand() {
-    let lines = script![
+    let lines = joined![
         start(),
         model_start(),
         call("c1", "f", "{}"),

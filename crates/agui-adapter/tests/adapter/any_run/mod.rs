@@ -1,12 +1,6 @@
 //! Any sequence of agent events gives a stream that the checker accepts, and loses nothing that
 //! no rule says is left out.
 
-#![expect(clippy::expect_used, reason = "a test file; its helpers may fail a test")]
-
-#[path = "../support/mod.rs"]
-#[expect(dead_code, reason = "every test binary uses its own part")]
-mod support;
-
 mod generate;
 mod model;
 
@@ -15,6 +9,8 @@ use std::{
     sync::Arc,
 };
 
+use self::generate::{End, Run};
+use self::model::{Expected, Place};
 use agui_adapter::{
     options::{FrontendToolOutcome, Peer, SubagentEvents},
     outbound::{EndOutcome, Extensions, RunEnd, RunFailure, RunSetup, StreamEnd},
@@ -24,8 +20,6 @@ use agui_protocol::{
     Interrupt, ResumeStatus, RunAgentInput,
     verify::{VerifyInput, Violation, check_events},
 };
-use generate::{End, Run};
-use model::{Expected, Place};
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 
@@ -96,7 +90,7 @@ fn play(run: &Run, input: &Value) -> Played {
     if run.denied {
         setup.answered.push(denied());
     }
-    let mut adapter = support::adapter(setup, run.options.clone(), Extensions::default());
+    let mut adapter = crate::support::adapter(setup, run.options.clone(), Extensions::default());
     let (mut out, mut end, mut expected) = (Vec::new(), None, Expected::default());
     for event in &run.events {
         if end.is_none() {

@@ -11,7 +11,7 @@ use agui_adapter::{
 use agui_protocol::Event;
 use serde_json::json;
 
-use crate::{Run, script, script::*, support::NOW};
+use super::{Run, script::*, support::NOW};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 const BROKEN: &str = "ERROR INTERNAL_ERROR The run failed because of a server error.";
@@ -31,7 +31,7 @@ fn custom_events_are_renamed_dropped_or_mapped_by_the_configuration() {
             mapped("my_step", ConverterAction::AsStep),
         ];
     });
-    let lines = script![
+    let lines = joined![
         start(),
         custom("old", json!({ "n": 1 })),
         custom("noisy", json!({})),
@@ -64,7 +64,7 @@ fn events_are_stamped_dropped_and_marked_by_the_configuration() {
             EnricherSpec::Drop { event: Droppable::Custom, name: Some("noisy".to_owned()) },
         ];
     });
-    let lines = script![start(), custom("noisy", json!({})), custom("kept", json!({})), end()];
+    let lines = joined![start(), custom("noisy", json!({})), custom("kept", json!({})), end()];
     let base = json!({ "timestamp": NOW, "metadata": { "region": "eu" } });
     let events: Vec<_> = run.play(&lines).values();
     let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap_or("")).collect();
@@ -106,7 +106,7 @@ fn a_converter_of_the_program_takes_the_place_of_the_built_in_one() {
         }
         Ok(())
     });
-    run.play(&script![start(), text("a"), from("main/a", text("b")), end()]).gives(&[
+    run.play(&joined![start(), text("a"), from("main/a", text("b")), end()]).gives(&[
         "CUSTOM {\"name\":\"com.example.text\",\"value\":\"A\"}",
         "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
         "CUSTOM @id-1 {\"name\":\"com.example.text\",\"value\":\"B\"}",
@@ -114,14 +114,14 @@ fn a_converter_of_the_program_takes_the_place_of_the_built_in_one() {
         SUCCESS,
     ]);
     let quiet = converting(&[AgentEventType::RequireExternalExecution], |_, _| Ok(()));
-    quiet.play(&script![start(), external(&[("c1", "print")]), end()]).gives(&[SUCCESS]);
+    quiet.play(&joined![start(), external(&[("c1", "print")]), end()]).gives(&[SUCCESS]);
     let beside = converting(&[AgentEventType::AgentStart], |event, context| {
         context.convert_built_in(event);
         context.emit_custom(event, "com.example.started", json!(null));
         Ok(())
     });
     beside
-        .play(&script![start(), end()])
+        .play(&joined![start(), end()])
         .gives(&["CUSTOM {\"name\":\"com.example.started\",\"value\":null}", SUCCESS]);
 }
 
@@ -130,7 +130,7 @@ fn a_converter_that_fails_ends_the_run() {
     let run = converting(&[AgentEventType::Custom], |_, _| {
         Err(ConvertError("database down at db.internal".to_owned()))
     });
-    let played = run.play(&script![start(), text("a"), custom("x", json!({})), text("b"), end()]);
+    let played = run.play(&joined![start(), text("a"), custom("x", json!({})), text("b"), end()]);
     played.gives(&["TEXT id-1", "TEXT+ id-1 a", "TEXT. id-1", BROKEN]);
     assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
 }
@@ -150,7 +150,7 @@ fn an_enricher_sees_every_event_the_boundaries_too() {
     let run = enriching(|_, events, _| {
         Ok(events.into_iter().map(|event| event.with_metadata("seen", true)).collect())
     });
-    let values = run.play(&script![start(), text("a"), end()]).values();
+    let values = run.play(&joined![start(), text("a"), end()]).values();
     let seen = values.iter().filter(|event| event["metadata"]["seen"] == true);
     assert_eq!((values.len(), seen.count()), (5, 5));
 }
@@ -161,13 +161,13 @@ fn an_enricher_that_fails_ends_the_run() {
         Some(AgentEventType::Custom) => Err(EnrichError::new("broken")),
         _ => Ok(events),
     });
-    let lines = script![start(), text("a"), custom("x", json!({})), text("b"), end()];
+    let lines = joined![start(), text("a"), custom("x", json!({})), text("b"), end()];
     run.play(&lines).gives(&["TEXT id-1", "TEXT+ id-1 a", "TEXT. id-1", BROKEN]);
     let late = enriching(|source, events, _| match source.map(AgentEvent::event_type) {
         Some(AgentEventType::AgentEnd) => Err(EnrichError::new("broken")),
         _ => Ok(events),
     });
-    let played = late.play(&script![start(), text("a"), end()]);
+    let played = late.play(&joined![start(), text("a"), end()]);
     assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
     assert_eq!(played.lines().last().map(String::as_str), Some(BROKEN));
 }

@@ -6,7 +6,7 @@ use agui_adapter::{
 };
 use serde_json::{Value, json};
 
-use crate::{Played, Run, play, script, script::*};
+use super::{Played, Run, play, script::*};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 const CHILD: &str = "main/researcher";
@@ -28,7 +28,7 @@ fn mode(mode: SubagentEvents) -> Run {
 
 /// A call, a child that thinks, speaks and uses a tool, and the call's result.
 fn delegation() -> Vec<String> {
-    let child = script![
+    let child = joined![
         child_start("Researcher"),
         think("t"),
         think_end(),
@@ -38,7 +38,7 @@ fn delegation() -> Vec<String> {
         result("k1", "hit"),
         child_end(),
     ];
-    script![
+    joined![
         start(),
         text("I ask."),
         call("c1", "agent_spawn", "{}"),
@@ -150,12 +150,12 @@ fn native_children_are_tagged_and_have_no_boundaries() {
 
 #[test]
 fn a_childs_text_never_mixes_with_its_parents() {
-    let lines = script![
+    let lines = joined![
         start(),
         text("p1"),
-        from(CHILD, script![child_start("R"), text("k1")]),
+        from(CHILD, joined![child_start("R"), text("k1")]),
         text("p2"),
-        from(CHILD, script![text("k2"), child_end()]),
+        from(CHILD, joined![text("k2"), child_end()]),
         text("p3"),
         end(),
     ];
@@ -186,7 +186,7 @@ fn a_childs_text_never_mixes_with_its_parents() {
 fn two_children_with_one_source_stay_apart() {
     let (a, b) = (|block| text_of("RA", block, "a"), |block| text_of("RB", block, "b"));
     let model = |reply: &str| any("MODEL_CALL_START", json!({ "replyId": reply }));
-    let lines = script![
+    let lines = joined![
         start(),
         call("c1", "agent_spawn", "{}"),
         call("c2", "agent_spawn", "{}"),
@@ -194,8 +194,8 @@ fn two_children_with_one_source_stay_apart() {
         result_start("c2", "agent_spawn"),
         from(CHILD, child_start("R")),
         from(CHILD, child_start("R")),
-        from(CHILD, script![model("RA"), model("RB"), a("text"), b("text"), a("text")]),
-        from(CHILD, script![child_end(), child_end()]),
+        from(CHILD, joined![model("RA"), model("RB"), a("text"), b("text"), a("text")]),
+        from(CHILD, joined![child_end(), child_end()]),
         end(),
     ];
     mode(SubagentEvents::Attributed).play(&lines).gives(&[
@@ -223,11 +223,11 @@ fn two_children_with_one_source_stay_apart() {
 #[test]
 fn a_child_of_a_child_names_its_parent() {
     let inner = "main/researcher/reader";
-    let lines = script![
+    let lines = joined![
         start(),
-        from(CHILD, script![child_start("R"), call("k1", "agent_spawn", "{}")]),
-        from(inner, script![child_start("Reader"), text("x"), child_end()]),
-        from(CHILD, script![result("k1", "x"), child_end()]),
+        from(CHILD, joined![child_start("R"), call("k1", "agent_spawn", "{}")]),
+        from(inner, joined![child_start("Reader"), text("x"), child_end()]),
+        from(CHILD, joined![result("k1", "x"), child_end()]),
         end(),
     ];
     play(&lines).gives(&[
@@ -250,9 +250,9 @@ fn a_child_of_a_child_names_its_parent() {
 fn a_child_that_fails_ends_alone() {
     let error = json!({ "finished_reason": "error",
         "error": { "type": "upstream", "message": "The model failed." } });
-    let lines = script![
+    let lines = joined![
         start(),
-        from(CHILD, script![child_start("R"), text("x"), python("REPLY_END", error)]),
+        from(CHILD, joined![child_start("R"), text("x"), python("REPLY_END", error)]),
         text("I go on."),
         end(),
     ];
@@ -277,7 +277,7 @@ fn a_child_that_fails_ends_alone() {
 
 #[test]
 fn a_child_that_never_ends_is_an_error_and_one_without_start_is_not() {
-    let lines = script![start(), from(CHILD, script![child_start("R"), text("x")]), end()];
+    let lines = joined![start(), from(CHILD, joined![child_start("R"), text("x")]), end()];
     play(&lines).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
         "TEXT id-2 @id-1",
@@ -286,7 +286,7 @@ fn a_child_that_never_ends_is_an_error_and_one_without_start_is_not() {
         "SUBAGENT_ERROR @id-1 {\"message\":\"The sub-agent did not finish.\",\"code\":\"AGENT_ENDED_EARLY\"}",
         SUCCESS,
     ]);
-    play(&script![start(), from(CHILD, text("x")), end()]).gives(&[
+    play(&joined![start(), from(CHILD, text("x")), end()]).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"researcher\"}",
         "TEXT id-2 @id-1",
         "TEXT+ id-2 x @id-1",
@@ -297,11 +297,11 @@ fn a_child_that_never_ends_is_an_error_and_one_without_start_is_not() {
 }
 
 fn asking_child() -> Vec<String> {
-    script![
+    joined![
         start(),
         from(
             CHILD,
-            script![
+            joined![
                 child_start("R"),
                 call("c7", "send", "{\"a\":1}"),
                 confirm(&[("c7", "send")]),
@@ -339,9 +339,9 @@ fn a_childs_ask_is_the_runs_and_goes_on_under_the_childs_id() {
     let entries = [serde_json::from_value(entry).expect("an entry")];
     let answered = decide(&entries, &first.end.open).expect("decisions");
     let run = Run { answered, ..Run::with_input(r#"{"messages":[]}"#) };
-    let second = run.play(&script![
+    let second = run.play(&joined![
         start(),
-        from(CHILD, script![child_start("R"), result("c7", "sent"), text("done"), child_end()]),
+        from(CHILD, joined![child_start("R"), result("c7", "sent"), text("done"), child_end()]),
         end(),
     ]);
     second.gives(&[
@@ -362,7 +362,7 @@ fn a_childs_denied_call_is_answered_as_the_childs() {
     let entries = [serde_json::from_value(entry).expect("an entry")];
     let answered = decide(&entries, &first.end.open).expect("decisions");
     let run = Run { answered, ..Run::with_input(r#"{"messages":[]}"#) };
-    run.play(&script![start(), end()]).gives(&[
+    run.play(&joined![start(), end()]).gives(&[
         "RESULT id-1 c7 Permission denied by user @id-1 {\"metadata\":{\"agentscope.state\":\"denied\"}}",
         SUCCESS,
     ]);
@@ -386,14 +386,14 @@ fn a_childs_ask_in_custom_form_lists_the_calls() {
     let result = json!({ "name": "subagent.tool_result", "value": {
         "source": CHILD, "type": "TOOL_RESULT_END", "toolCallId": "c7", "toolName": "send",
         "state": "DENIED", "content": "Permission denied by user" } });
-    run.play(&script![start(), end()]).gives(&[&format!("CUSTOM {result}"), SUCCESS]);
+    run.play(&joined![start(), end()]).gives(&[&format!("CUSTOM {result}"), SUCCESS]);
 }
 
 #[test]
 fn asks_of_two_children_in_custom_form_have_two_ids() {
     let asking =
-        |source| from(source, script![child_start("R"), confirm(&[("c7", "send")]), child_end()]);
-    let played = mode(SubagentEvents::Custom).play(&script![
+        |source| from(source, joined![child_start("R"), confirm(&[("c7", "send")]), child_end()]);
+    let played = mode(SubagentEvents::Custom).play(&joined![
         start(),
         asking("main/a"),
         asking("main/b"),
@@ -406,7 +406,7 @@ fn asks_of_two_children_in_custom_form_have_two_ids() {
 /// How the child ended is only known when the run ends.
 #[test]
 fn a_child_is_suspended_only_if_its_question_stands() {
-    let child = script![
+    let child = joined![
         child_start("R"),
         call("c7", "send", "{}"),
         confirm(&[("c7", "send")]),
@@ -418,7 +418,7 @@ fn a_child_is_suspended_only_if_its_question_stands() {
         "CALL+ c7 {} @id-1",
         "CALL. c7 @id-1",
     ];
-    let answered = script![
+    let answered = joined![
         start(),
         from(CHILD, child.clone()),
         confirmed("c7", "send", true),
@@ -428,7 +428,7 @@ fn a_child_is_suspended_only_if_its_question_stands() {
     play(&answered).gives(
         &[&head[..], &["RESULT id-3 c7 sent @id-1", "SUBAGENT_FINISHED @id-1", SUCCESS]].concat(),
     );
-    let stopped = script![start(), from(CHILD, child), agent_result("", "INTERRUPTED"), end()];
+    let stopped = joined![start(), from(CHILD, child), agent_result("", "INTERRUPTED"), end()];
     let rest = [
         "SUBAGENT_ERROR @id-1 {\"message\":\"The run was stopped.\",\"code\":\"CANCELLED\"}",
         "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}",
@@ -439,11 +439,11 @@ fn a_child_is_suspended_only_if_its_question_stands() {
 #[test]
 fn a_child_that_waits_for_the_client_is_not_suspended() {
     let run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
-    let lines = script![
+    let lines = joined![
         start(),
         from(
             CHILD,
-            script![
+            joined![
                 child_start("R"),
                 call("k1", "paint", "{}"),
                 external(&[("k1", "paint")]),
@@ -464,9 +464,9 @@ fn a_child_that_waits_for_the_client_is_not_suspended() {
 
 #[test]
 fn late_arguments_of_a_child_in_custom_form_are_told_again() {
-    let lines = script![
+    let lines = joined![
         start(),
-        from(CHILD, script![call("k1", "f", "{\"a\""), text("x"), args("k1", ":1}"), text("y")]),
+        from(CHILD, joined![call("k1", "f", "{\"a\""), text("x"), args("k1", ":1}"), text("y")]),
         end(),
     ];
     let values = mode(SubagentEvents::Custom).play(&lines).values();

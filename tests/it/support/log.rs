@@ -1,0 +1,46 @@
+//! The log of a test, as text.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use tracing::subscriber::DefaultGuard;
+
+/// Everything that this thread logs, at every level, from here on. Only for tests whose runtime
+/// has one thread.
+pub struct Captured {
+    text: Arc<Mutex<Vec<u8>>>,
+    _guard: DefaultGuard,
+}
+
+impl Captured {
+    pub fn start() -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let sink = Sink(Arc::clone(&text));
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
+            .with_writer(move || sink.clone())
+            .finish();
+        Self { text, _guard: tracing::subscriber::set_default(subscriber) }
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.text.lock().expect("unpoisoned").clone()).expect("UTF-8")
+    }
+}
+
+#[derive(Clone)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("unpoisoned").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
