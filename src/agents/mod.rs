@@ -20,12 +20,32 @@ use tokio_util::sync::CancellationToken;
 /// The stream of a run: agent events until the reply ends, or one error.
 pub type AgentStream = Pin<Box<dyn Stream<Item = Result<AgentEvent, AgentError>> + Send>>;
 
-/// Runtime context of a run (design: the resolver's values, then the protocol's own keys).
 pub use agui_adapter::runtime_context::{ContextValues, RuntimeContext};
 
 /// Something that can be talked to.
 ///
 /// One object serves many threads at once; everything that belongs to a run is in the request.
+///
+/// ```
+/// use agentscope_agui::agents::{Agent, AgentRequest, AgentStream};
+/// use agui_adapter::model::{AgentEvent, AgentEventKind, event::EndReason};
+///
+/// /// Says how many messages it was sent.
+/// struct Counts;
+///
+/// impl Agent for Counts {
+///     fn run(&self, request: AgentRequest) -> AgentStream {
+///         let text = AgentEventKind::TextBlockDelta {
+///             reply: String::new(),
+///             block: "answer".to_owned(),
+///             delta: format!("You sent {} messages.", request.messages.len()),
+///         };
+///         let end = AgentEventKind::AgentEnd { reply: None, reason: EndReason::Completed };
+///         let events = [text, end].map(|kind| Ok(AgentEvent::local(kind)));
+///         Box::pin(futures_util::stream::iter(events))
+///     }
+/// }
+/// ```
 pub trait Agent: Send + Sync + 'static {
     /// Starts one run. Dropping the stream stops the run, down to requests under way;
     /// `request.cancel` asks it to stop in order and to end its stream with an

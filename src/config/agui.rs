@@ -45,8 +45,6 @@ pub enum ContextSource {
     Header(String),
     /// A query parameter.
     Query(String),
-    /// The authenticated principal's name.
-    Principal,
     /// A constant.
     Value(serde_json::Value),
 }
@@ -183,7 +181,6 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
     let sources = [
         header(entry, "header", faults).map(ContextSource::Header),
         entry.text("query").map(|name| ContextSource::Query(name.to_owned())),
-        entry.boolean("principal").filter(|set| *set).map(|_| ContextSource::Principal),
         entry.json("value").map(ContextSource::Value),
     ];
     let mut sources = sources.into_iter().flatten();
@@ -191,10 +188,7 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
         (Some(source), None) => Some(source),
         _ => {
             if !faults.within(entry.path()) {
-                faults.key(
-                    entry.path(),
-                    "exactly one of `header`, `query`, `principal: true` and `value` is needed",
-                );
+                faults.key(entry.path(), "exactly one of `header`, `query` and `value` is needed");
             }
             None
         }

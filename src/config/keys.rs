@@ -133,7 +133,6 @@ const AGENT_AGUI: &[Key] = &[
 static CONTEXT_SOURCE: Kind = Kind::Struct(&[
     key("header", Kind::Text, "The value of this request header."),
     key("query", Kind::Text, "The value of this query parameter."),
-    key("principal", Kind::Bool, "true: the name of who called."),
     key("value", Kind::Any, "This constant."),
 ]);
 

@@ -106,7 +106,7 @@ async fn watch(
         stopped = &mut driver => match stopped.unwrap_or(Stopped::Panicked) {
             Stopped::Over | Stopped::StreamEnded => Some(StreamEnd::Completed),
             Stopped::Failed(error) => Some(agent_failed(request, &error)),
-            Stopped::Panicked => Some(StreamEnd::Failed(refusal::internal())),
+            Stopped::Panicked => Some(panicked(request)),
             Stopped::Unwatched => None,
         },
         () = events.closed() => None,
@@ -219,6 +219,15 @@ fn peer(input: &RunAgentInput, options: &AdapterOptions) -> Peer {
         (AssumePeer::Current, _) | (AssumePeer::Auto, Some(_)) => Peer::Current,
         (AssumePeer::Legacy, _) | (AssumePeer::Auto, None) => Peer::Legacy,
     }
+}
+
+fn panicked(request: &RunRequest) -> StreamEnd {
+    tracing::error!(
+        request.id = %request.request_id,
+        agent.id = %request.agent_id,
+        "the agent panicked; the line before tells where"
+    );
+    StreamEnd::Failed(refusal::internal())
 }
 
 fn agent_failed(request: &RunRequest, error: &crate::agents::AgentError) -> StreamEnd {

@@ -50,7 +50,16 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), BadFilter> {
     if set.is_err() {
         tracing::debug!("logs were set up before");
     }
+    std::panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+/// A panic is a line of the log like any other. Its message may hold what a client sent, so it is
+/// for debugging only.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(place, "a task panicked");
+    tracing::debug!(message = panic.payload_as_str().unwrap_or_default(), "a task panicked");
 }
 
 #[cfg(test)]

@@ -107,10 +107,10 @@ fn what_is_missing_is_named_at_its_block() {
              and `as` is needed",
             "test.yaml:6:45: agentscope.agui.converters[2]: exactly one of `rename`, `drop: true` \
              and `as` is needed",
-            "test.yaml:7:23: agentscope.agui.runtime-context.a: exactly one of `header`, `query`, \
-             `principal: true` and `value` is needed",
-            "test.yaml:7:30: agentscope.agui.runtime-context.b: exactly one of `header`, `query`, \
-             `principal: true` and `value` is needed",
+            "test.yaml:7:23: agentscope.agui.runtime-context.a: exactly one of `header`, `query` \
+             and `value` is needed",
+            "test.yaml:7:30: agentscope.agui.runtime-context.b: exactly one of `header`, `query` \
+             and `value` is needed",
             "test.yaml:9:5: agentscope.agents.a: `type` is missing",
             "test.yaml:10:5: agentscope.agents.b: `type` is missing",
             "test.yaml:10:17: agentscope.agents.b.script: the file x.jsonl cannot be read: No such \

@@ -153,7 +153,6 @@ async fn the_runtime_context_holds_what_was_configured_resolved_and_sent() {
         ("absent", ContextSource::Header("X-Absent".to_owned())),
         ("q", ContextSource::Query("q".to_owned())),
         ("q2", ContextSource::Query("q".to_owned())),
-        ("user", ContextSource::Principal),
         ("env", ContextSource::Value(json!("prod"))),
         ("agui.runId", ContextSource::Value(json!("mine"))),
     ]

@@ -217,7 +217,8 @@ fn interrupted() -> AgentEvent {
 }
 
 fn failure(message: String) -> AgentError {
-    AgentError { code: "INTERNAL_ERROR", message, cause: None }
+    let cause = Some("the script asked for it".to_owned());
+    AgentError { code: "INTERNAL_ERROR", message, cause }
 }
 
 /// The directive `panic`: shows what happens when an agent dies.
