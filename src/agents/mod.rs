@@ -69,7 +69,7 @@ pub struct AgentRequest {
     /// What the agent parked when it stopped to ask.
     pub parked: Option<Value>,
     /// The thread's state at the start of the run.
-    pub state: Value,
+    pub state: Arc<Value>,
     /// Context for agents, tools and extensions.
     pub context: Arc<RuntimeContext>,
     /// Asks the run to stop in order.

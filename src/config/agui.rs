@@ -110,6 +110,9 @@ pub(super) fn read(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) 
     config
 }
 
+/// Paths that every server answers itself.
+const TAKEN: [&str; 2] = ["/healthz", "/readyz"];
+
 fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> String {
     let Some(prefix) = block.text("path-prefix") else { return default };
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
@@ -120,6 +123,11 @@ fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> S
             "a prefix begins with `/`, does not end with it, and has only letters, digits, `-`, \
              `_`, `.` and `~` between",
         );
+        return default;
+    }
+    if TAKEN.contains(&prefix) {
+        let message = format!("{} are the server's own paths", TAKEN.join(" and "));
+        faults.value(&block.at("path-prefix"), message);
         return default;
     }
     prefix.to_owned()

@@ -14,9 +14,13 @@ use std::{
 use agui_adapter::{
     model::AgentEvent,
     outbound::{Adapter, EndOutcome, RunEnd, RunFailure, StreamEnd},
+    truncate::weight,
 };
 use agui_protocol::{Body, Event, PROTOCOL_VERSION, RunAgentInput};
 use tokio::sync::mpsc::Permit;
+
+/// Bytes of converted events at which a batch is full.
+pub(super) const FULL: usize = 256 << 10;
 
 /// Conversion of one run, open until [`Core::close`].
 pub(super) struct Core(Mutex<State>);
@@ -24,6 +28,8 @@ pub(super) struct Core(Mutex<State>);
 struct State {
     adapter: Adapter,
     batch: Vec<Event>,
+    /// About how many bytes the batch holds.
+    weight: usize,
     /// Size of the last batch, as a guess at the next one's.
     last_len: usize,
     sent: usize,
@@ -34,7 +40,7 @@ struct State {
 
 /// What became of an event.
 pub(super) enum Fed {
-    /// It was converted; this many events wait to be sent.
+    /// It was converted; about this many bytes of events wait to be sent.
     Waiting(usize),
     /// The run is over.
     Over,
@@ -53,21 +59,24 @@ pub(super) struct Closed {
 impl Core {
     pub(super) fn new(adapter: Adapter) -> Self {
         let (batch, end) = (Vec::new(), None);
-        Self(Mutex::new(State { adapter, batch, last_len: 4, sent: 0, end, closed: false }))
+        let state = State { adapter, batch, weight: 0, last_len: 4, sent: 0, end, closed: false };
+        Self(Mutex::new(state))
     }
 
     /// Converts one event of the agent.
     pub(super) fn feed(&self, event: &AgentEvent) -> Fed {
         let mut state = self.lock();
-        let State { adapter, batch, last_len, end, closed, .. } = &mut *state;
+        let State { adapter, batch, weight: held, last_len, end, closed, .. } = &mut *state;
         if *closed || end.is_some() {
             return Fed::Over;
         }
         if batch.capacity() == 0 {
             batch.reserve(*last_len);
         }
+        let before = batch.len();
         *end = adapter.on_event(event, batch);
-        if end.is_some() { Fed::Over } else { Fed::Waiting(batch.len()) }
+        *held += batch.iter().skip(before).map(|event| weight(event, FULL)).sum::<usize>();
+        if end.is_some() { Fed::Over } else { Fed::Waiting(*held) }
     }
 
     /// Sends what waits. Sending under the lock keeps these events before the closing ones.
@@ -107,6 +116,7 @@ impl State {
     fn take(&mut self) -> Vec<Event> {
         self.last_len = self.batch.len();
         self.sent += self.batch.len();
+        self.weight = 0;
         std::mem::take(&mut self.batch)
     }
 }

@@ -12,11 +12,11 @@ use std::{
 use agui_protocol::Event;
 use tokio::sync::mpsc;
 
-use super::core::{Core, Fed};
+use super::core::{Core, FULL, Fed};
 use crate::agents::{Agent, AgentError, AgentRequest, AgentStream};
 
-/// Events converted before they are sent although more are ready.
-const MAX_BATCH: usize = 256;
+/// Agent events converted before what they gave is sent although more are ready.
+const MAX_EVENTS: usize = 256;
 
 /// Why polling stopped.
 #[derive(Debug)]
@@ -38,8 +38,9 @@ enum Step {
     Stop(Stopped),
 }
 
-/// Runs the agent until the run is over. Events that are ready at once leave in one batch; a
-/// full channel stops the polling, so that a slow reader slows the agent down.
+/// Runs the agent until the run is over. Events that are ready at once leave in one batch, up to
+/// a number and a length; a full channel stops the polling, so that a slow reader slows the agent
+/// down and what waits for it stays small.
 pub(super) async fn drive(
     agent: Arc<dyn Agent>,
     request: AgentRequest,
@@ -66,7 +67,7 @@ pub(super) async fn drive(
 
 fn drain(stream: &mut AgentStream, core: &Core, cx: &mut Context<'_>) -> Poll<Step> {
     let mut waiting = 0;
-    while waiting < MAX_BATCH {
+    for _ in 0..MAX_EVENTS {
         let event = match stream.as_mut().poll_next(cx) {
             Poll::Pending if waiting == 0 => return Poll::Pending,
             Poll::Pending => break,
@@ -75,8 +76,11 @@ fn drain(stream: &mut AgentStream, core: &Core, cx: &mut Context<'_>) -> Poll<St
             Poll::Ready(None) => return stop(Stopped::StreamEnded),
         };
         match core.feed(&event) {
-            Fed::Waiting(events) => waiting = events,
+            Fed::Waiting(bytes) => waiting = bytes,
             Fed::Over => return stop(Stopped::Over),
+        }
+        if waiting >= FULL {
+            break;
         }
     }
     Poll::Ready(Step::Flush)

@@ -8,6 +8,7 @@
 mod core;
 mod drive;
 pub mod ledger;
+mod outlet;
 mod pipeline;
 mod refusal;
 mod service;

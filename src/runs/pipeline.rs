@@ -2,7 +2,8 @@
 //! event.
 //!
 //! The task here watches over the one that polls the agent ([`super::drive`]): a run's limit, a
-//! client that leaves and a server that stops end the run even when the agent does not yield.
+//! client that leaves and a server that stops end the run even when the agent does not yield, as
+//! long as another thread of the runtime is free.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,24 +14,20 @@ use agui_adapter::{
     outbound::{Adapter, AdapterParts, EndOutcome, RunFailure, RunSetup, StreamEnd},
     resume::{Decision, decide},
 };
-use agui_protocol::{Event, InterruptId, RunAgentInput};
+use agui_protocol::{InterruptId, RunAgentInput};
 use serde_json::{Value, json};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     core::{Closed, Core},
     drive::{Stopped, drive},
     ledger::{ThreadKey, Ticket},
+    outlet::Outlet,
     refusal,
     service::{RunRequest, Shared},
 };
 use crate::agents::AgentRequest;
-
-type Sender = mpsc::Sender<Vec<Event>>;
 
 /// What the log says of a run.
 struct Report {
@@ -40,23 +37,23 @@ struct Report {
 }
 
 /// Runs `request` and sends its events, the last batch after the ledger knows the end.
-pub(super) async fn run(shared: Arc<Shared>, request: RunRequest, events: Sender) {
+pub(super) async fn run(shared: Arc<Shared>, request: RunRequest, outlet: Outlet) {
     let began = Instant::now();
     let key =
         ThreadKey { principal: request.principal.clone(), thread: request.input.thread_id.clone() };
     let ticket = shared.ledger.begin(key, &request.agent_id, &request.input.resume);
     let report = match ticket {
-        Ok(ticket) => begun(&shared, &request, ticket, &events).await,
+        Ok(ticket) => begun(&shared, &request, ticket, outlet).await,
         Err(refused) => {
             let core = core(&shared, &request, Vec::new(), Object::new());
-            refuse(&request, &core, refusal::refused(&refused), &events).await
+            refuse(&request, &core, refusal::refused(&refused), outlet)
         }
     };
     log_end(&request, &report, began.elapsed());
 }
 
 /// The run has its thread.
-async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &Sender) -> Report {
+async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Outlet) -> Report {
     let decisions = decide(&request.input.resume, ticket.claimed());
     let prepared = Prepared::new(request, &ticket);
     log_input(request, &ticket, &prepared);
@@ -65,7 +62,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &S
         Err(error) => {
             drop(ticket);
             let core = core(shared, request, Vec::new(), prepared.started_metadata);
-            return refuse(request, &core, refusal::bad_answer(&error), events).await;
+            return refuse(request, &core, refusal::bad_answer(&error), outlet);
         }
     };
     let core = Arc::new(core(shared, request, decisions.clone(), prepared.started_metadata));
@@ -74,7 +71,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &S
     let _cancel_at_end = cancel.clone().drop_guard();
     let stop = if ticket.deferred().is_empty() {
         let agent_request = agent_request(request, prepared.messages, decisions, cancel);
-        watch(shared, request, agent_request, &core, events).await
+        watch(shared, request, agent_request, &core, &outlet).await
     } else {
         Some(StreamEnd::Raise(ticket.deferred().to_vec()))
     };
@@ -82,11 +79,11 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, events: &S
         drop(ticket);
         return Report { end: None, events: core.abandon() };
     };
-    let Closed { batch, end, events: sent } = core.close(end, &request.input);
+    let Closed { batch, end, events } = core.close(end, &request.input);
     // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
     ticket.finish(&end);
-    send(events, batch).await;
-    Report { end: Some(end.outcome), events: sent }
+    outlet.end(batch);
+    Report { end: Some(end.outcome), events }
 }
 
 /// Polls the agent in a task of its own until that ends or something ends it; `None` = nobody
@@ -96,10 +93,10 @@ async fn watch(
     request: &RunRequest,
     agent_request: AgentRequest,
     core: &Arc<Core>,
-    events: &Sender,
+    outlet: &Outlet,
 ) -> Option<StreamEnd> {
     let agent = Arc::clone(&request.agent);
-    let driving = drive(agent, agent_request, Arc::clone(core), events.clone());
+    let driving = drive(agent, agent_request, Arc::clone(core), outlet.sender());
     let mut driver = shared.tasks.spawn(driving);
     let end = tokio::select! {
         biased;
@@ -109,7 +106,7 @@ async fn watch(
             Stopped::Panicked => Some(panicked(request)),
             Stopped::Unwatched => None,
         },
-        () = events.closed() => None,
+        () = outlet.closed() => None,
         () = limit(request.run_timeout) => Some(StreamEnd::Failed(refusal::timed_out())),
         () = shared.stopping.cancelled() => Some(StreamEnd::Failed(refusal::shutting_down())),
     };
@@ -124,16 +121,10 @@ async fn limit(run_timeout: Option<Duration>) {
     }
 }
 
-async fn refuse(request: &RunRequest, core: &Core, failure: RunFailure, events: &Sender) -> Report {
-    let closed = core.close(StreamEnd::Failed(failure), &request.input);
-    send(events, closed.batch).await;
-    Report { end: Some(closed.end.outcome), events: closed.events }
-}
-
-async fn send(events: &Sender, batch: Vec<Event>) {
-    if events.send(batch).await.is_err() {
-        tracing::debug!("the client left before the terminal event");
-    }
+fn refuse(request: &RunRequest, core: &Core, failure: RunFailure, outlet: Outlet) -> Report {
+    let Closed { batch, end, events } = core.close(StreamEnd::Failed(failure), &request.input);
+    outlet.end(batch);
+    Report { end: Some(end.outcome), events }
 }
 
 /// What the agent and RUN_STARTED are told of the input.
@@ -180,7 +171,7 @@ fn agent_request(
         messages,
         decisions,
         parked: None,
-        state: input.state.clone().unwrap_or_else(|| Value::Object(Object::new())),
+        state: input.state.clone().unwrap_or_else(|| Arc::new(Value::Object(Object::new()))),
         context: Arc::clone(&request.context),
         cancel,
     }
@@ -257,8 +248,8 @@ fn log_input(request: &RunRequest, ticket: &Ticket, prepared: &Prepared) {
     if !ticket.never_raised().is_empty() || !ticket.already_answered().is_empty() {
         tracing::info!(
             request.id = request_id,
-            never_raised = ?ticket.never_raised(),
-            already_answered = ?ticket.already_answered(),
+            never_raised = ticket.never_raised().len(),
+            already_answered = ticket.already_answered().len(),
             "resume entries ignored"
         );
     }

@@ -10,11 +10,11 @@ use agui_protocol::{Event, RunAgentInput};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{AgentId, Principal, Sources, ledger::Ledger, pipeline};
+use super::{AgentId, Principal, Sources, ledger::Ledger, outlet::Outlet, pipeline};
 use crate::agents::{Agent, RuntimeContext};
 
 /// Batches that may wait for the reader before the agent is no longer polled.
-const CHANNEL_CAPACITY: usize = 16;
+const WAITING_BATCHES: usize = 4;
 
 /// How many threads without a run the ledger remembers.
 const MAX_PARKED_THREADS: usize = 10_000;
@@ -131,8 +131,9 @@ impl RunService {
         }
         let slot = Arc::clone(&self.0.slots).try_acquire_owned();
         let slot = slot.map_err(|_full| StartError::TooManyRuns)?;
-        let (sender, events) = mpsc::channel(CHANNEL_CAPACITY);
-        let run = pipeline::run(Arc::clone(&self.0), request, sender);
+        // One place more: the terminal event's, which `Outlet` keeps free.
+        let (sender, events) = mpsc::channel(WAITING_BATCHES + 1);
+        let run = pipeline::run(Arc::clone(&self.0), request, Outlet::new(sender));
         self.0.tasks.spawn(async move {
             run.await;
             drop(slot);

@@ -16,8 +16,10 @@ pub(super) struct Named {
 impl Named {
     pub(super) fn new(state: &AppState, path: Option<String>, headers: &HeaderMap) -> Self {
         let header = headers.get(&state.agui().agent_id_header);
-        let header = header.and_then(|value| value.to_str().ok()).map(str::trim);
-        Self { path, header: header.filter(|id| !id.is_empty()).map(str::to_owned) }
+        // What is not text names an agent too, one that there is not.
+        let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let header = header.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+        Self { path, header }
     }
 
     /// The agent. The more specific name wins and is not replaced by another when it is wrong.

@@ -32,6 +32,11 @@ impl Problem {
         Self { status, detail: detail.into(), pointer: None, retry_after: None }
     }
 
+    /// Something that is not the client's fault; the log says what.
+    pub(super) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.")
+    }
+
     /// The place in the body, as a JSON pointer (RFC 6901).
     pub(super) fn at(mut self, pointer: String) -> Self {
         self.pointer = Some(pointer);

@@ -7,7 +7,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders};
 
 use super::error::Problem;
@@ -62,7 +62,7 @@ pub(super) async fn identify(mut request: Request, next: Next) -> Response {
 
 /// A panic in a handler; the panic hook has logged it.
 pub(super) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.").into_response()
+    Problem::internal().into_response()
 }
 
 /// CORS for every answer, errors included; `None` = switched off.

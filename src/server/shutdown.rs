@@ -1,13 +1,9 @@
 //! Serving until told to stop, and stopping although streams are open.
 
-use std::{
-    future::{Future, IntoFuture},
-    io,
-    time::Duration,
-};
+use std::{future::Future, io, time::Duration};
 
 use axum::Router;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::builder::Listening;
@@ -33,17 +29,21 @@ pub(super) async fn serve(
         stopping.stop();
         tell.cancel();
     });
+    let in_order = async {
+        serving.await?;
+        runs.stop();
+        runs.stopped().await;
+        Ok(())
+    };
     let out_of_time = async {
         told.cancelled().await;
         sleep(GRACE).await;
     };
     tokio::select! {
-        served = serving.into_future() => served?,
-        () = out_of_time => tracing::warn!("connections were still open and are cut"),
+        served = in_order => served,
+        () = out_of_time => {
+            tracing::warn!("connections or runs were still under way and are cut");
+            Ok(())
+        }
     }
-    runs.stop();
-    if timeout(GRACE, runs.stopped()).await.is_err() {
-        tracing::warn!("runs were still under way and are given up");
-    }
-    Ok(())
 }

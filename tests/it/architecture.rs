@@ -11,13 +11,10 @@ use std::{
 const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &[]),
     ("telemetry", &[]),
-    ("llm", &["config", "telemetry"]),
-    ("tools", &["config", "telemetry"]),
-    ("store", &["config", "telemetry"]),
-    ("agents", &["config", "telemetry", "llm", "tools"]),
-    ("runs", &["config", "telemetry", "agents", "store"]),
-    ("server", &["config", "telemetry", "agents", "store", "runs"]),
-    ("cli", &["config", "telemetry", "agents", "store", "runs", "server"]),
+    ("agents", &["config", "telemetry"]),
+    ("runs", &["config", "telemetry", "agents"]),
+    ("server", &["config", "telemetry", "agents", "runs"]),
+    ("cli", &["config", "telemetry", "agents", "runs", "server"]),
     ("main", &["cli"]),
 ];
 
@@ -174,8 +171,10 @@ fn tasks_are_spawned_only_where_shutdown_knows_of_them() {
         let spawns = ["spawn(", "spawn_blocking(", "spawn_local("];
         spawns.iter().any(|spawn| code.contains(spawn))
     });
+    // The body's reader waits for the one piece of work that it hands away.
+    let allowed = ["src/server/shutdown.rs", "src/server/body.rs"];
     let elsewhere = spawning.map(|source| source.path).filter(|path| {
-        !path.starts_with("src/runs") && path != Path::new("src/server/shutdown.rs")
+        !path.starts_with("src/runs") && !allowed.iter().any(|allowed| path == Path::new(allowed))
     });
     assert_eq!(elsewhere.collect::<Vec<_>>(), Vec::<PathBuf>::new());
 }

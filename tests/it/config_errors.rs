@@ -91,6 +91,15 @@ fn values_out_of_range() {
 }
 
 #[test]
+fn the_servers_own_paths_are_no_prefix() {
+    assert_eq!(
+        messages("agentscope:\n  agui: {path-prefix: /healthz}\n"),
+        ["test.yaml:2:23: agentscope.agui.path-prefix: /healthz and /readyz are the server's own \
+          paths"]
+    );
+}
+
+#[test]
 fn what_is_missing_is_named_at_its_block() {
     assert_eq!(
         messages(

@@ -8,7 +8,7 @@ use agentscope_agui::{
 use reqwest::{RequestBuilder, Response};
 use std::sync::Arc;
 
-use super::inproc::{agents::says_its_id, input, server::TestServer};
+use super::support::{agents::says_its_id, input, server::TestServer};
 
 const ORIGIN: &str = "http://localhost:3000";
 

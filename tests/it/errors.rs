@@ -4,7 +4,7 @@ use agentscope_agui::config::Config;
 use reqwest::{Body, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::inproc::{
+use super::support::{
     agents::{agent, says_its_id, start, then_silent},
     expected, input,
     server::TestServer,
@@ -88,6 +88,9 @@ async fn what_is_no_run_input_is_a_422_with_a_pointer() {
         (without("runId"), "/runId"),
         (without("messages"), "/messages"),
         (change("/threadId", json!(7)), "/threadId"),
+        (change("/threadId", json!("x".repeat(1025))), "/threadId"),
+        (change("/runId", json!("x".repeat(1025))), "/runId"),
+        (change("/parentRunId", json!("x".repeat(1025))), "/parentRunId"),
         (change("/protocolVersion", json!(1)), "/protocolVersion"),
         (change("/messages/0/content", json!(null)), "/messages/0/content"),
         (change("/tools", json!([{"name": "secret"}])), "/tools/0/description"),
@@ -110,8 +113,10 @@ async fn unknown_agents_and_paths_are_a_404_that_lists_nothing() {
         assert_eq!(problem(server.post(path).json(&input("t", "r"))).await, unknown, "{path}");
     }
     assert_eq!(problem(server.get("/agui/nope/capabilities")).await, unknown);
-    let named = server.post("/agui").header("X-Agent-Id", "nope").json(&input("t", "r"));
-    assert_eq!(problem(named).await, unknown);
+    for name in [&b"nope"[..], b"caf\xe9"] {
+        let named = server.post("/agui").header("X-Agent-Id", name).json(&input("t", "r"));
+        assert_eq!(problem(named).await, unknown, "{name:?}");
+    }
     let detail = "The request names no agent, and this server has no default one.";
     let nameless = problem(server.post("/agui").json(&input("t", "r"))).await;
     assert_eq!(nameless, document(404, "Not Found", detail));
@@ -161,6 +166,18 @@ async fn other_content_types_are_a_415() {
         let request = server.post("/agui/a").header("Content-Type", sent).body(body.clone());
         assert_eq!(request.send().await.unwrap().status(), 200, "{sent}");
     }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_a_415() {
+    let server = server().await;
+    let sent = |encoding| {
+        json_body(&server, input("t", "r").to_string()).header("Content-Encoding", encoding)
+    };
+    let detail = "The body must not be compressed: send no `Content-Encoding`.";
+    let expected = document(415, "Unsupported Media Type", detail);
+    assert_eq!(problem(sent("gzip")).await, expected);
+    assert_eq!(sent("identity").send().await.unwrap().status(), 200);
 }
 
 #[tokio::test]

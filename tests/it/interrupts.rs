@@ -6,7 +6,7 @@ use agui_adapter::resume::Verdict;
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use super::inproc::{
+use super::support::{
     agents::{agent, asks_for, delta, end, says_its_id, start, then_silent},
     expected, input, resume,
     server::TestServer,

@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::support::{TestServer, input, log::Captured, scripted};
+use super::support::{log::Captured, saying, script, server::TestServer};
 
 const HELLO: &[&str] = &[
     r#"{"type":"AGENT_START","replyId":"R"}"#,
@@ -18,7 +18,7 @@ const HELLO: &[&str] = &[
 const MARKER: &str = "zebra-7731";
 
 async fn hello() -> TestServer {
-    TestServer::start(&scripted(&[("a", HELLO)])).await
+    TestServer::of_yaml(&script(HELLO)).await
 }
 
 /// One answer with a declared length: its status line and its body.
@@ -52,8 +52,6 @@ async fn a_declared_length_over_the_limit_is_refused_before_the_body_is_sent() {
     let head = format!("{HEAD}Content-Length: 209715200\r\n\r\n");
     connection.write_all(head.as_bytes()).await.expect("a request");
     assert_eq!(answer(&mut connection).await, too_large());
-    drop(connection);
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -77,9 +75,8 @@ async fn of_a_body_of_200_mebibytes_only_the_limit_is_read() {
     let (sent, answer) = tokio::join!(sending, answer(&mut read));
     assert_eq!(answer, too_large());
     assert!(sent < 100, "{sent} MiB were taken");
-    let events = server.run("/agui", &input("t", "r", "still there")).await;
+    let events = server.run("/agui", &saying("t", "r", "still there")).await;
     assert_eq!(events[2]["delta"], "still there");
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -107,8 +104,8 @@ async fn large_results_arguments_deltas_and_images_arrive_whole() {
         r#"{"type":"TOOL_RESULT_END","replyId":"R","toolCallId":"c2","state":"success"}"#,
         r#"{"type":"AGENT_END","replyId":"R"}"#,
     ];
-    let server = TestServer::start(&scripted(&[("big", lines)])).await;
-    let events = server.run("/agui/big", &input("t", "r", "x")).await;
+    let server = TestServer::of_yaml(&script(lines)).await;
+    let events = server.run("/agui/a", &saying("t", "r", "x")).await;
     let joined = |kind: &str| {
         let deltas = events.iter().filter(|event| event["type"] == kind);
         deltas.map(|event| event["delta"].as_str().expect("text")).collect::<String>()
@@ -121,14 +118,13 @@ async fn large_results_arguments_deltas_and_images_arrive_whole() {
     assert!(results[0]["content"] == piece.repeat(1000), "the result is not whole");
     let source = json!({"type":"data","value":image,"mimeType":"image/png"});
     assert!(results[1]["content"] == json!([{"type":"image","source":source}]), "no image");
-    server.stop().await;
 }
 
 #[tokio::test]
 async fn nothing_that_a_client_sends_stands_in_the_log() {
     let log = Captured::start();
     let server = hello().await;
-    let mut body = input("t", "r", MARKER);
+    let mut body = saying("t", "r", MARKER);
     body["messages"] = json!([
         {"id": "m1", "role": "system", "content": MARKER},
         {"id": "m2", "role": "user", "content": MARKER, "extra": MARKER},
@@ -137,18 +133,17 @@ async fn nothing_that_a_client_sends_stands_in_the_log() {
     ]);
     body["state"] = json!({ MARKER: MARKER });
     body["forwardedProps"] = json!({ "k": MARKER });
-    let answer = server.post("/agui", &body).await;
-    let stream = answer.text().await.expect("a body");
-    assert!(stream.contains(MARKER), "the agent repeats it");
+    body["resume"] = json!([{ "interruptId": MARKER, "status": "resolved", "payload": MARKER }]);
+    let events = server.run("/agui", &body).await;
+    assert_eq!(events[2]["delta"], MARKER, "the agent repeats it");
     let wrong = json!({"threadId": {"k": MARKER}, "runId": MARKER, "messages": []});
-    assert_eq!(server.post("/agui", &wrong).await.status(), 422);
-    let broken = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let broken = broken.post(server.url("/agui")).header("content-type", "application/json");
+    let wrong = server.post("/agui").json(&wrong);
+    assert_eq!(wrong.send().await.unwrap().status(), 422);
+    let broken = server.post("/agui").header("content-type", "application/json");
     let broken = broken.header("authorization", MARKER).body(format!("{{\"{MARKER}\" x"));
-    assert_eq!(broken.send().await.expect("an answer").status(), 400);
+    assert_eq!(broken.send().await.unwrap().status(), 400);
     let text = log.text();
     assert_eq!(text.matches("run ended").count(), 1, "{text}");
     assert_eq!(text.matches("request refused").count(), 2, "{text}");
     assert!(!text.contains(MARKER), "{text}");
-    server.stop().await;
 }

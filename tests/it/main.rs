@@ -21,8 +21,6 @@ mod frontends;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
-mod inproc;
-#[cfg(test)]
 mod interrupts;
 #[cfg(test)]
 mod limits;
@@ -32,6 +30,8 @@ mod routing;
 mod run;
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod slow_reader;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]

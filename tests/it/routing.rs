@@ -4,7 +4,7 @@ use agentscope_agui::config::Config;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::inproc::{agents::says_its_id, input, server::TestServer};
+use super::support::{agents::says_its_id, input, server::TestServer};
 
 async fn abc(config: Config) -> TestServer {
     TestServer::with(config, ["a", "b", "c"].map(says_its_id).to_vec()).await
@@ -22,7 +22,7 @@ async fn reached(server: &TestServer, path: &str, header: Option<&str>, props: V
     if response.status() != StatusCode::OK {
         return response.status().as_u16().to_string();
     }
-    let events = super::inproc::server::events(response).await;
+    let events = super::support::server::events(response).await;
     let text = events.iter().find(|event| event["type"] == "TEXT_MESSAGE_CONTENT").unwrap();
     text["delta"].as_str().unwrap().to_owned()
 }

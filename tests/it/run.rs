@@ -10,7 +10,7 @@ use agentscope_agui::{
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::inproc::{
+use super::support::{
     agents::{agent, delta, end, plays, start},
     expected, input,
     server::TestServer,

@@ -11,7 +11,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::inproc::{
+use super::support::{
     agents::{agent, delta, end, says_its_id, start, then_silent},
     expected, input,
     server::{TestServer, events},
@@ -163,7 +163,7 @@ async fn a_server_that_stops_ends_its_streams_in_order() {
 async fn fifty_threads_at_once_never_mix() {
     let agent = agent("a", |request| {
         let thread = request.thread_id.as_str().to_owned();
-        assert_eq!(request.state, serde_json::json!({"of": thread}));
+        assert_eq!(*request.state, serde_json::json!({"of": thread}));
         // Gives way between any two events, so that the runs interleave.
         let texts = (0..20).map(move |n| Ok(delta(&format!("{thread}:{n} "))));
         let events = [Ok(start())].into_iter().chain(texts).chain([Ok(end())]);

@@ -76,7 +76,7 @@ fn protocol_value(input: &RunAgentInput, key: &str) -> Option<Value> {
         "agui.messages" => json(&input.messages),
         "agui.tools" => json(&input.tools),
         "agui.context" => json(&input.context),
-        "agui.state" => input.state.clone().unwrap_or_default(),
+        "agui.state" => input.state.as_deref().cloned().unwrap_or_default(),
         "agui.forwardedProps" => input.forwarded_props.clone().unwrap_or_default(),
         "agui.resume" => json(&input.resume),
         "agui.input" => json(input),

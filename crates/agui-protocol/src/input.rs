@@ -8,7 +8,7 @@ mod cursor;
 mod message;
 mod parse;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,8 +30,9 @@ pub struct RunAgentInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run_id: Option<RunId>,
     /// Any JSON; absent = `{}` for the agent, but see [`RunAgentInput::state`] (IN-5, IN-7).
+    /// Shared: it can be large and everybody who reads it keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<Value>,
+    pub state: Option<Arc<Value>>,
     /// The complete history that the client shows (IN-10).
     pub messages: Vec<Message>,
     /// The client's own tools, for this run only (IN-18).

@@ -108,13 +108,13 @@ fn play(script: Arc<Script>, request: AgentRequest) -> AgentStream {
         let mut values = Values::new(request);
         let mut pace = Pace::default();
         for (step, n) in script.play() {
+            if pace.step(&cancel).await == Told::Stop {
+                yield Ok(interrupted());
+                return;
+            }
             values.n = n;
             match &step.action {
                 Action::Emit(source) => {
-                    if pace.step(&cancel).await == Told::Stop {
-                        yield Ok(interrupted());
-                        return;
-                    }
                     match source.event(&mut values).and_then(|event| follow(event, &mut values)) {
                         Ok(event) => yield Ok(event),
                         Err(fault) => skip(step.line, &fault),
@@ -157,11 +157,11 @@ impl Told {
     }
 }
 
-/// Keeps a long row of ready events from starving other tasks, and looks at the token now and
-/// then: asking it takes a lock, which is too much for every event.
+/// Keeps a long row of ready lines from starving other tasks, and looks at the token now and
+/// then: asking it takes a lock, which is too much for every line.
 #[derive(Default)]
 struct Pace {
-    events: u32,
+    lines: u32,
 }
 
 impl Pace {
@@ -169,8 +169,8 @@ impl Pace {
     const YIELD_EVERY: u32 = 256;
 
     async fn step(&mut self, cancel: &CancellationToken) -> Told {
-        let count = self.events;
-        self.events = count.wrapping_add(1);
+        let count = self.lines;
+        self.lines = count.wrapping_add(1);
         if !count.is_multiple_of(Self::LOOK_EVERY) {
             return Told::GoOn;
         }
@@ -183,7 +183,7 @@ impl Pace {
 
 async fn sleep(duration: Duration, cancel: &CancellationToken) -> Told {
     if duration.is_zero() {
-        return Told::by(cancel);
+        return Told::GoOn;
     }
     match tokio::time::timeout(duration, cancel.cancelled()).await {
         Ok(()) => Told::Stop,
@@ -196,8 +196,8 @@ async fn sleep(duration: Duration, cancel: &CancellationToken) -> Told {
 fn follow(event: AgentEvent, values: &mut Values) -> Result<AgentEvent, String> {
     if let AgentEventKind::State { change } = &event.kind {
         match change {
-            StateChange::Set(state) => values.state = state.clone(),
-            StateChange::Patch(patch) => apply(patch, &mut values.state)?,
+            StateChange::Set(state) => values.state = Arc::new(state.clone()),
+            StateChange::Patch(patch) => apply(patch, Arc::make_mut(&mut values.state))?,
         }
     }
     Ok(event)

@@ -221,7 +221,7 @@ pub(super) struct Values {
     decisions: Vec<Decision>,
     context: Arc<RuntimeContext>,
     /// The thread's state, as the script has changed it so far.
-    pub(super) state: Value,
+    pub(super) state: Arc<Value>,
     /// Index of the innermost repetition.
     pub(super) n: Option<u64>,
     reported: HashSet<Placeholder>,

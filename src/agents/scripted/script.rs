@@ -204,7 +204,9 @@ fn compile_directive(line: usize, value: Value, options: DecodeOptions) -> Resul
         Directive::Hang {} => Ok(Action::Hang),
         Directive::Repeat { times, line: nested } => {
             let step = Box::new(compile_value(line, nested, options)?);
-            Ok(Action::Repeat { times, step })
+            // Nothing many times over is nothing: the cursor must not count it out.
+            let empty = matches!(step.action, Action::Repeat { times: 0, .. });
+            Ok(Action::Repeat { times: if empty { 0 } else { times }, step })
         }
         Directive::State { .. } | Directive::Activity { .. } | Directive::Ask { .. } => {
             compile_event(value, options).map(Action::Emit)

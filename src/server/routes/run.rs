@@ -53,10 +53,10 @@ async fn run(
         return Err(stopping());
     }
     let (parts, body) = request.into_parts();
-    body::check_content_type(&parts.headers)?;
+    body::check_headers(&parts.headers)?;
     let named = Named::new(state, path_agent, &parts.headers);
     let body = body::read(&parts.headers, body, state.server().request_body_limit).await?;
-    let input = Arc::new(body::parse(&body, id)?);
+    let input = Arc::new(body::parse(body, id).await?);
     let agent = named.find(state, &input)?;
     let request = prepare(state, id, &named, &parts, agent, input)?;
     let handle = state.runs().start(request).map_err(|error| match error {
@@ -93,7 +93,7 @@ fn prepare(
     });
     let context = context.map_err(|error| {
         tracing::error!(request.id = %id.0, error = %error, "the runtime context was not made");
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.")
+        Problem::internal()
     })?;
     Ok(RunRequest {
         agent: Arc::clone(&agent.agent),

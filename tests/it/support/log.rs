@@ -9,13 +9,13 @@ use tracing::subscriber::DefaultGuard;
 
 /// Everything that this thread logs, at every level, from here on. Only for tests whose runtime
 /// has one thread.
-pub struct Captured {
+pub(crate) struct Captured {
     text: Arc<Mutex<Vec<u8>>>,
     _guard: DefaultGuard,
 }
 
 impl Captured {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let text = Arc::new(Mutex::new(Vec::new()));
         let sink = Sink(Arc::clone(&text));
         let subscriber = tracing_subscriber::fmt()
@@ -26,8 +26,8 @@ impl Captured {
         Self { text, _guard: tracing::subscriber::set_default(subscriber) }
     }
 
-    pub fn text(&self) -> String {
-        String::from_utf8(self.text.lock().expect("unpoisoned").clone()).expect("UTF-8")
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.text.lock().unwrap().clone()).unwrap()
     }
 }
 
@@ -36,7 +36,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("unpoisoned").extend_from_slice(bytes);
+        self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -61,7 +61,7 @@ pub struct RunSetup {
     /// Entries for `RUN_STARTED.metadata`, e.g. `agentscope.ignoredResume`.
     pub started_metadata: Object,
     /// The thread's state when it is not the input's; `None` = `input.state`.
-    pub stored_state: Option<Value>,
+    pub stored_state: Option<Arc<Value>>,
 }
 
 impl RunSetup {
@@ -119,7 +119,7 @@ pub struct RunEnd {
     /// pending at the same time, and a client cannot answer both at once.
     pub deferred: Vec<OpenInterrupt>,
     /// The thread's state at the end, if the agent changed it.
-    pub state: Option<Value>,
+    pub state: Option<Arc<Value>>,
 }
 
 /// Which terminal event was sent.

@@ -1,6 +1,8 @@
 //! The thread's shared state: what the agent has, what the client has, and the way from one to
 //! the other.
 
+use std::sync::Arc;
+
 use agui_protocol::{Body, PatchOperation};
 use serde_json::Value;
 
@@ -12,8 +14,8 @@ use crate::{
 
 /// Both ends' state.
 pub(super) struct SharedState {
-    agent: Value,
-    client: Value,
+    agent: Arc<Value>,
+    client: Arc<Value>,
     /// The client is known to have `client`: it sent it, or a snapshot was sent.
     certain: bool,
     changed: bool,
@@ -25,20 +27,22 @@ impl SharedState {
     pub(super) fn new(setup: &RunSetup) -> Self {
         let sent = setup.input.state.clone();
         let certain = sent.is_some();
-        let client = sent.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        let agent = setup.stored_state.clone().unwrap_or_else(|| client.clone());
+        let client = sent.unwrap_or_else(|| Arc::new(Value::Object(serde_json::Map::new())));
+        let agent = setup.stored_state.clone().unwrap_or_else(|| Arc::clone(&client));
         Self { restore: setup.stored_state.is_some(), agent, client, certain, changed: false }
     }
 
     /// The agent's state, if it changed in this run.
-    pub(super) fn final_state(&self) -> Option<Value> {
-        self.changed.then(|| self.agent.clone())
+    pub(super) fn final_state(&self) -> Option<Arc<Value>> {
+        self.changed.then(|| Arc::clone(&self.agent))
     }
 
     fn apply(&mut self, change: &StateChange) -> Result<(), &'static str> {
         match change {
-            StateChange::Set(value) => self.agent = value.clone(),
-            StateChange::Patch(operations) => apply_patch(&mut self.agent, operations)?,
+            StateChange::Set(value) => self.agent = Arc::new(value.clone()),
+            StateChange::Patch(operations) => {
+                apply_patch(Arc::make_mut(&mut self.agent), operations)?;
+            }
         }
         self.changed = true;
         Ok(())
@@ -53,10 +57,15 @@ impl SharedState {
         let delta = (self.certain && same_container(&self.client, &self.agent))
             .then(|| diff(&self.client, &self.agent))
             .flatten()
-            .filter(|delta| json_len(delta) <= json_len(&self.agent));
-        self.client = self.agent.clone();
+            .filter(|delta| json_len(delta) <= json_len(&*self.agent));
+        self.client = Arc::clone(&self.agent);
         self.certain = true;
-        Some(delta.map_or_else(|| StateUpdate::Snapshot(self.agent.clone()), StateUpdate::Delta))
+        Some(
+            delta.map_or_else(
+                || StateUpdate::Snapshot(Value::clone(&self.agent)),
+                StateUpdate::Delta,
+            ),
+        )
     }
 }
 

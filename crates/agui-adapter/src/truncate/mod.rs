@@ -76,6 +76,11 @@ impl Truncate {
     }
 }
 
+/// About how many bytes of memory an event holds; once past `enough` the count may stop.
+pub fn weight(event: &Event, enough: usize) -> usize {
+    size_of::<Event>() + size::guess(event, enough).saturating_sub(size::FRAME_OVERHEAD)
+}
+
 fn delta(body: &Body) -> Option<&String> {
     match body {
         Body::TextMessageContent { delta, .. }

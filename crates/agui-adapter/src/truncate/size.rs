@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(super) const WORST_ESCAPE: usize = 6;
 
 /// What the names of an event's members and its ids take at most in practice.
-const FRAME_OVERHEAD: usize = 4096;
+pub(super) const FRAME_OVERHEAD: usize = 4096;
 
 /// Bytes that are certainly not exceeded before escaping, counted up to `enough`. Large members
 /// whose shape is not worth walking count as `enough`: the exact length decides about them.

@@ -1,5 +1,7 @@
 //! Reading the run input itself, with its tools, context and answers to interrupts.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{
@@ -19,7 +21,7 @@ pub(super) fn run_agent_input(value: Value) -> Result<Parsed, InputError> {
         run_id: members.string("runId")?.into(),
         protocol_version: protocol_version(&mut members)?,
         parent_run_id: members.optional_string("parentRunId")?.map(Into::into),
-        state: members.optional_any("state", Null::Absent)?,
+        state: members.optional_any("state", Null::Absent)?.map(Arc::new),
         messages: {
             let value = members.required("messages", "a list of messages")?;
             list(value, &members.at("messages"), |value, path| message(value, path, &mut warnings))?

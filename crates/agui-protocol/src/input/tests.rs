@@ -262,7 +262,7 @@ fn open_payloads_are_kept_as_they_are() {
         "tools":[{"name":"n","description":"d","parameters":true}]}"#;
     let input = RunAgentInput::from_slice(body).unwrap().input;
     assert_eq!(input.thread_id.as_str(), "last");
-    assert_eq!(input.state, Some(json!([u64::MAX, null])));
+    assert_eq!(input.state.as_deref(), Some(&json!([u64::MAX, null])));
     assert_eq!(input.forwarded_props, Some(json!({"b": null, "a": i64::MIN})));
     assert_eq!(input.tools[0].parameters, Some(json!(true)));
 }

@@ -55,7 +55,7 @@ fn request() -> AgentRequest {
         messages: Vec::new(),
         decisions: Vec::new(),
         parked: None,
-        state: json!({}),
+        state: json!({}).into(),
         context: Arc::default(),
         cancel: CancellationToken::new(),
     }

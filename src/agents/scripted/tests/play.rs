@@ -48,7 +48,7 @@ async fn placeholders_are_filled_in() {
     let context = json!({"who": "user-1", "agui.threadId": "t1", "list": [1, "a"], "null": null});
     let full = || AgentRequest {
         decisions: vec![approved("c1", r#"{"to": "x"}"#), answered(json!({"color": "\"red\""}))],
-        state: json!({"n": 3, "name": "list \"x\"", "todos": [{"t": "a"}]}),
+        state: json!({"n": 3, "name": "list \"x\"", "todos": [{"t": "a"}]}).into(),
         context: Arc::new(context.as_object().cloned().unwrap().into()),
         ..saying("say \"hi\"\n")
     };
@@ -134,7 +134,7 @@ async fn the_running_state_follows_directives_and_custom_events_and_a_bad_patch_
         &custom.to_string(),
         &line("${state.}"),
     ]);
-    let request = AgentRequest { state: json!({"a": 0}), ..request() };
+    let request = AgentRequest { state: json!({"a": 0}).into(), ..request() };
     let events = played(&agent, request).await;
     assert_eq!(events.len(), 4);
     assert_eq!(events[0], text("0"));
@@ -255,6 +255,30 @@ async fn a_row_of_ready_events_lets_other_tasks_run() {
     }
     assert_eq!(stream.next().now_or_never(), None, "the task gives way");
     assert_eq!(stream.next().await, Some(text("a")));
+}
+
+#[tokio::test]
+async fn lines_without_an_event_let_other_tasks_run_too() {
+    let endless = u64::MAX;
+    let misfit = r#"{"@":"state","patch":[{"op":"remove","path":"/x"}]}"#;
+    for row in [r#"{"@":"sleep","ms":0}"#, misfit] {
+        let agent = agent(&[&format!(r#"{{"@":"repeat","times":{endless},"line":{row}}}"#)]);
+        let request = request();
+        let cancel = request.cancel.clone();
+        let mut stream = agent.run(request);
+        assert_eq!(stream.next().now_or_never(), None, "the task gives way: {row}");
+        cancel.cancel();
+        let rest: Played = stream.collect().await;
+        assert_eq!(rest, [interrupted()], "{row}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_repeated_is_nothing_however_often() {
+    let nothing = r#"{"@":"repeat","times":0,"line":{"@":"sleep","ms":0}}"#;
+    let row = format!(r#"{{"@":"repeat","times":{},"line":{nothing}}}"#, u64::MAX);
+    let agent = agent(&[&row, &line("a")]);
+    assert_eq!(agent.run(request()).next().now_or_never(), Some(Some(text("a"))));
 }
 
 #[tokio::test]

@@ -256,7 +256,7 @@ fn check_state(events: &[Value], run: &Run, end: &RunEnd) {
         }
     }
     if let Some(own) = &end.state {
-        assert_eq!(&state, own, "the client's state");
+        assert_eq!(&state, &**own, "the client's state");
     }
 }
 

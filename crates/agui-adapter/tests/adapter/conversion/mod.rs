@@ -126,7 +126,7 @@ impl Run {
         let Self { input, peer, options, extensions, answered, stored_state, end, keep_raw } = self;
         let mut setup = RunSetup::new(Arc::new(input), peer);
         setup.answered = answered;
-        setup.stored_state = stored_state;
+        setup.stored_state = stored_state.map(Into::into);
         let mut adapter = adapter(setup, options, extensions);
         let (mut events, mut ended) = (Vec::new(), None);
         for line in lines {

@@ -53,7 +53,7 @@ fn changes_are_deltas_against_what_the_client_has() {
     ]);
     let end = json!({ "rest": rest, "steps": [1, 2], "title": "x" });
     assert_eq!(client(json!({ "rest": rest }), &played), end);
-    assert_eq!(played.end.state, Some(end));
+    assert_eq!(played.end.state, Some(end.into()));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn switched_off_nothing_is_sent_but_the_state_is_kept() {
     run.options.emit_state_events = false;
     let played = run.play(&joined![start(), set(json!({ "n": 1 })), end()]);
     played.gives(&[SUCCESS]);
-    assert_eq!(played.end.state, Some(json!({ "n": 1 })));
+    assert_eq!(played.end.state, Some(json!({ "n": 1 }).into()));
 }
 
 #[test]

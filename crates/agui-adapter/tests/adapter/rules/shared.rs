@@ -76,7 +76,7 @@ fn state_leaves_as_the_difference_to_what_the_client_has() {
             RUN_FINISHED outcome={"type":"success"}
         "#,
     );
-    assert_eq!(end.state, Some(json!({ "long": long, "steps": [1, 2], "title": "x" })));
+    assert_eq!(end.state, Some(json!({ "long": long, "steps": [1, 2], "title": "x" }).into()));
     scene(events()).with(|options| options.emit_state_events = false).gives(
         r#"
             RUN_STARTED
@@ -152,13 +152,15 @@ fn a_patch_that_does_not_apply_changes_nothing_and_fails_nothing() {
 
 #[test]
 fn a_stored_state_that_the_client_did_not_send_comes_first() {
-    scene([start(), end()]).setup(|setup| setup.stored_state = Some(json!({ "kept": 1 }))).gives(
-        r#"
+    scene([start(), end()])
+        .setup(|setup| setup.stored_state = Some(json!({ "kept": 1 }).into()))
+        .gives(
+            r#"
             RUN_STARTED
             STATE_SNAPSHOT snapshot={"kept":1}
             RUN_FINISHED outcome={"type":"success"}
         "#,
-    );
+        );
 }
 
 #[test]

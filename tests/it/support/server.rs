@@ -1,14 +1,15 @@
 //! A server in this process on a free port, with fixed times and counted ids.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::PathBuf};
 
 use agentscope_agui::{
     agents::registry::{Registered, Registry},
-    config::Config,
+    config::{self, Config, Environment, Source},
     runs::Sources,
     server::ServerBuilder,
 };
 use agui_adapter::outbound::{Clock, IdSource};
+use agui_protocol::verify::{self, VerifyInput};
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -21,7 +22,7 @@ pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
 
 /// A running server.
 pub(crate) struct TestServer {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     client: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
@@ -40,15 +41,31 @@ impl TestServer {
 
     /// The same with extensions.
     pub(crate) async fn built(
-        mut config: Config,
+        config: Config,
         agents: Vec<Registered>,
         extend: impl FnOnce(ServerBuilder) -> ServerBuilder,
     ) -> Self {
-        config.server.port = 0;
         let builder = agents.into_iter().fold(Registry::builder(), |all, one| all.insert(one));
         let registry = builder.build(&config).unwrap();
-        let sources = Sources::new(|| Box::new(Counter(0)), || Box::new(Stopped));
-        let server = extend(ServerBuilder::new(config, registry).sources(sources));
+        Self::serve(config, registry, extend).await
+    }
+
+    /// Serves the agents of a configuration file.
+    pub(crate) async fn of_yaml(yaml: &str) -> Self {
+        let source = Source::Text { name: PathBuf::from("test.yaml"), text: yaml.to_owned() };
+        let loaded = config::load(source, &Environment::default());
+        let config = loaded.unwrap_or_else(|errors| panic!("{errors}")).config;
+        let registry = Registry::from_config(&config).unwrap();
+        Self::serve(config, registry, |builder| builder).await
+    }
+
+    async fn serve(
+        mut config: Config,
+        registry: Registry,
+        extend: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
+        config.server.port = 0;
+        let server = extend(ServerBuilder::new(config, registry).sources(counted()));
         let bound = server.bind().await.unwrap();
         let address = bound.local_addr();
         let (stop, stopped) = oneshot::channel();
@@ -59,7 +76,8 @@ impl TestServer {
             };
             bound.serve(stopped).await.unwrap();
         });
-        Self { address, client: reqwest::Client::new(), stop: Some(stop), served }
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { address, client, stop: Some(stop), served }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -89,7 +107,9 @@ impl TestServer {
 
     /// Runs to the end and gives the events.
     pub(crate) async fn run(&self, path: &str, input: &Value) -> Vec<Value> {
-        events(self.start(path, input).await).await
+        let body = self.start(path, input).await.text().await.unwrap();
+        check(&body, input);
+        only_events(&body)
     }
 
     /// Tells the server to stop, without waiting for it.
@@ -105,12 +125,28 @@ impl TestServer {
 
 /// All events of an answer that holds no comments.
 pub(crate) async fn events(response: Response) -> Vec<Value> {
-    let frames = sse::frames(&response.text().await.unwrap());
-    let events = frames.into_iter().map(|frame| match frame {
+    only_events(&response.text().await.unwrap())
+}
+
+fn only_events(body: &str) -> Vec<Value> {
+    let events = sse::frames(body).into_iter().map(|frame| match frame {
         Frame::Event(event) => event,
         Frame::Comment(text) => panic!("an unexpected comment: {text}"),
     });
     events.collect()
+}
+
+/// Counted ids and a clock that stands still.
+pub(crate) fn counted() -> Sources {
+    Sources::new(|| Box::new(Counter(0)), || Box::new(Stopped))
+}
+
+/// No stream breaks a rule of the protocol.
+fn check(body: &str, input: &Value) {
+    let mut found = verify::check_body(body.as_bytes(), &VerifyInput::from(input.clone()));
+    // These inputs leave out the history, and so the calls that a resume answers.
+    found.retain(|fault| !(input["resume"].is_array() && fault.rule == "TOOL-14"));
+    assert_eq!(found, [], "{body}");
 }
 
 struct Counter(u32);
