@@ -4,13 +4,19 @@
 //! Built once at start-up and read only afterwards. What an agent does is its own folder's
 //! business; which id a request means is the server's.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use agui_adapter::options::AdapterOptions;
 use agui_protocol::capabilities::AgentCapabilities;
 
 use super::{Agent, scripted::ScriptedFactory};
-use crate::config::{AgentConfig, AgentKind, Config};
+use crate::config::{AgentConfig, AgentKind, Config, place};
 
 /// The capabilities document of an agent, in AG-UI's shape.
 pub type Capabilities = AgentCapabilities;
@@ -243,10 +249,11 @@ impl RegistryBuilder {
             }
         }
         errors.extend(agents.keys().filter_map(|id| id_fault(id)));
-        let known = |id: &str| agents.contains_key(id) || config.agents.contains_key(id);
-        if let Some(id) = config.agui.default_agent_id.as_deref().filter(|id| !known(id)) {
-            errors.push(no_such_default(id, agents.keys()));
-        }
+        // An agent that could not be built is known all the same: one fault gives one error.
+        let known: BTreeSet<&str> =
+            config.agents.keys().chain(agents.keys()).map(String::as_str).collect();
+        let named = config.agui.default_agent_id.as_deref();
+        errors.extend(named.filter(|id| !known.contains(id)).map(|id| no_such_default(id, &known)));
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -285,16 +292,17 @@ fn build_one(
 
 /// Key path of an agent, for messages.
 pub(crate) fn agent_path(id: &str) -> String {
-    format!("agentscope.agents.{id}")
+    place::join("agentscope.agents", id)
 }
 
 fn id_fault(id: &str) -> Option<BuildError> {
     crate::config::agents::id_fault(id).map(|message| BuildError::at(agent_path(id), message))
 }
 
-fn no_such_default<'a>(id: &str, known: impl Iterator<Item = &'a String>) -> BuildError {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    let message = crate::config::agui::no_such_agent(id, &known);
+fn no_such_default(id: &str, known: &BTreeSet<&str>) -> BuildError {
+    let known: Vec<&str> = known.iter().copied().collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let message = format!("there is no agent `{id}`; agents: {known}");
     BuildError::at("agentscope.agui.default-agent-id", message)
 }
 
@@ -401,11 +409,11 @@ mod tests {
             [
                 "agentscope.agents.empty: a scripted agent has `turns` or a `script`",
                 "agentscope.agents.a: this agent id is used twice",
-                "agentscope.agents.run: `run` is a route of the server and cannot be an agent id",
-                "agentscope.agents.with space: an agent id has 1 to 64 characters out of A-Z, \
+                "agentscope.agents.run: `run` is kept for a route of the server and cannot be an agent id",
+                "agentscope.agents.\"with space\": an agent id has 1 to 64 characters out of A-Z, \
                  a-z, 0-9, `.`, `_` and `-`",
-                "agentscope.agui.default-agent-id: there is no agent `nobody`; agents: a, run, \
-                 with space",
+                "agentscope.agui.default-agent-id: there is no agent `nobody`; agents: a, empty, \
+                 run, with space",
             ]
         );
     }

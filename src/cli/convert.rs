@@ -1,7 +1,7 @@
 //! `convert`: AgentEvent JSON lines on stdin -> AG-UI frames on stdout, without a server.
 
 use std::{
-    io::{self, BufRead, Write},
+    io::{self, BufRead},
     sync::Arc,
 };
 
@@ -15,7 +15,7 @@ use anyhow::Context;
 use bytes::BytesMut;
 use serde_json::json;
 
-use super::{Failure, UNAVAILABLE, USAGE};
+use super::{Failure, Reader, UNAVAILABLE, USAGE};
 use crate::runs::Sources;
 
 /// Exit code: the input is not what it should be.
@@ -68,11 +68,13 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<(), Failure> {
             .with_context(|| format!("line {}", index + 1))
             .map_err(|error| Failure { code: DATA, error })?;
         ended = adapter.on_event(&event, &mut events).is_some();
-        write(&mut events).map_err(|error| Failure { code: UNAVAILABLE, error })?;
+        if let Reader::Gone = write(&mut events)? {
+            return Ok(());
+        }
     }
     if !ended {
         adapter.finish(StreamEnd::Completed, &mut events);
-        write(&mut events).map_err(|error| Failure { code: UNAVAILABLE, error })?;
+        write(&mut events)?;
     }
     Ok(())
 }
@@ -106,11 +108,13 @@ fn adapter(arguments: &ConvertArguments) -> Result<Adapter, Failure> {
     }))
 }
 
-fn write(events: &mut Vec<Event>) -> anyhow::Result<()> {
+fn write(events: &mut Vec<Event>) -> Result<Reader, Failure> {
+    let unavailable = |error| Failure { code: UNAVAILABLE, error };
     let mut frames = BytesMut::new();
     for event in events.drain(..) {
-        sse::write_frame(&event, &mut frames).context("an event cannot be written as JSON")?;
+        sse::write_frame(&event, &mut frames)
+            .context("an event cannot be written as JSON")
+            .map_err(unavailable)?;
     }
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&frames).and_then(|()| stdout.flush()).context("standard output")
+    super::write_out(&frames).context("standard output").map_err(unavailable)
 }

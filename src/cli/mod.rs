@@ -89,11 +89,10 @@ pub fn run() -> ExitCode {
 
 /// Help and version are asked for and no failure.
 fn usage(error: &clap::Error) -> ExitCode {
-    let failed = error.use_stderr();
-    if error.print().is_err() || failed {
-        return ExitCode::from(USAGE);
+    if error.print().is_err() {
+        tracing::debug!("nobody reads what was printed");
     }
-    ExitCode::SUCCESS
+    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
 /// Loads the configuration that the arguments name.
@@ -107,11 +106,26 @@ fn refused(faults: &str) -> Failure {
     Failure { code: CONFIG, error: anyhow!("the configuration is not valid\n{faults}") }
 }
 
-/// Writes to the terminal what is no log. A reader that has gone, as in `| head`, is no failure.
+/// Writes to the terminal what is no log.
 fn print(text: &str) {
-    let mut stdout = io::stdout().lock();
-    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+    if !matches!(write_out(text.as_bytes()), Ok(Reader::Reads)) {
         tracing::debug!("nobody reads standard output");
+    }
+}
+
+/// Who stands at the other end of standard output.
+enum Reader {
+    Reads,
+    /// It has seen enough, as in `| head`; no failure.
+    Gone,
+}
+
+fn write_out(bytes: &[u8]) -> io::Result<Reader> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Reader::Reads),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error),
     }
 }
 

@@ -66,13 +66,15 @@ fn placed(error: &BuildError, places: &Places) -> String {
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
     let first = agents.default_agent().or_else(|| agents.iter().next());
     let example = first.map(|agent| Example::of(&config.agui, &agent.info.id));
+    // First of all, so that no signal finds the program without its shutdown.
+    let stopped = stopped()?;
     let bound = Server::bind(config, agents).await?;
     let address = bound.local_addr();
     tracing::info!(address = %address, "listening");
     if let Some(example) = example {
         super::print(&example.line(address));
     }
-    bound.serve(stopped()?).await?;
+    bound.serve(stopped).await?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -131,10 +133,49 @@ fn stopped() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{self, Source};
 
     fn line(agui: &AguiConfig, address: &str) -> String {
         let line = Example::of(agui, "default").line(address.parse().unwrap());
         line.split(" -d ").next().unwrap().to_owned()
+    }
+
+    /// What starting with this text and these variables is refused for.
+    fn faults(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        let source = Source::Text { name: "test.yaml".into(), text: text.to_owned() };
+        let Loaded { config, places, .. } =
+            config::load(source, &variables.iter().copied().collect()).unwrap();
+        let errors = Registry::from_config(&config).unwrap_err();
+        errors.iter().map(|error| placed(error, &places)).collect()
+    }
+
+    #[test]
+    fn faults_of_agents_stand_at_their_place() {
+        let text = "agentscope:\n  agui: {default-agent-id: nobody}\n  agents:\n    a.b:\n      \
+                    type: scripted\n      turns:\n        - events: ['{}', '{\"@\": \"end\"}', 'x']\n";
+        let line = "\n  7 |         - events: ['{}', '{\"@\": \"end\"}', 'x']\n    |";
+        assert_eq!(
+            faults(text, &[]),
+            [
+                format!(
+                    "test.yaml:7:20: agentscope.agents.\"a.b\".turns[0].events[0]: neither an agent \
+                     event (`type`) nor a directive (`@`){line}                    ^"
+                ),
+                format!(
+                    "test.yaml:7:42: agentscope.agents.\"a.b\".turns[0].events[2]: not JSON, column \
+                     1: expected value{line}                                          ^"
+                ),
+                "test.yaml:2:28: agentscope.agui.default-agent-id: there is no agent `nobody`; \
+                 agents: a.b\n  2 |   agui: {default-agent-id: nobody}\n    |                            ^"
+                    .to_owned(),
+            ]
+        );
+        let sound = "agentscope: {agents: {a: {type: scripted, turns: [{events: []}]}}}";
+        assert_eq!(
+            faults(sound, &[("AGENTSCOPE_AGUI_DEFAULT_AGENT_ID", "nobody")]),
+            ["environment variable AGENTSCOPE_AGUI_DEFAULT_AGENT_ID: \
+              agentscope.agui.default-agent-id: there is no agent `nobody`; agents: a"]
+        );
     }
 
     #[test]

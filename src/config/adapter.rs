@@ -10,6 +10,7 @@ use agui_adapter::options::{
 use serde_json::Value;
 
 use super::{
+    check::shown,
     schema::canonical,
     tree::{Block, Faults},
 };
@@ -38,13 +39,13 @@ pub(super) fn read(
         options.tool_merge_mode = merge_mode(name);
     }
     if let Some(name) = block.text("frontend-tool-outcome") {
-        options.frontend_tool_outcome = match canonical(name).as_str() {
+        options.frontend_tool_outcome = match name {
             "interrupt" => FrontendToolOutcome::Interrupt,
             _ => FrontendToolOutcome::Pending,
         };
     }
     if let Some(name) = block.text("assume-peer") {
-        options.assume_peer = match canonical(name).as_str() {
+        options.assume_peer = match name {
             "current" => AssumePeer::Current,
             "legacy" => AssumePeer::Legacy,
             _ => AssumePeer::Auto,
@@ -52,7 +53,6 @@ pub(super) fn read(
     }
     options.subagent_events = subagent_events(block, options.subagent_events, faults);
     if let Some(entries) = block.blocks("enrichers") {
-        options.timestamps |= entries.iter().any(|entry| entry.text("type") == Some("timestamp"));
         options.enrichers = entries.iter().filter_map(|entry| enricher(entry, faults)).collect();
     }
     if let Some(entries) = block.blocks("converters") {
@@ -62,9 +62,9 @@ pub(super) fn read(
 }
 
 fn merge_mode(name: &str) -> ToolMergeMode {
-    match canonical(name).as_str() {
-        "frontendonly" => ToolMergeMode::FrontendOnly,
-        "agentonly" => ToolMergeMode::AgentOnly,
+    match name {
+        "FRONTEND_ONLY" => ToolMergeMode::FrontendOnly,
+        "AGENT_ONLY" => ToolMergeMode::AgentOnly,
         _ => ToolMergeMode::MergeFrontendPriority,
     }
 }
@@ -77,7 +77,7 @@ fn subagent_events(
     base: SubagentEvents,
     faults: &mut Faults<'_>,
 ) -> SubagentEvents {
-    let named = block.text("subagent-events").map(|name| match canonical(name).as_str() {
+    let named = block.text("subagent-events").map(|name| match name {
         "attributed" => SubagentEvents::Attributed,
         "custom" => SubagentEvents::Custom,
         "native" => SubagentEvents::Native,
@@ -104,6 +104,7 @@ fn enricher(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<EnricherSpec> 
     };
     match kind {
         "raw-event" => Some(EnricherSpec::RawEvent),
+        "timestamp" => Some(EnricherSpec::Timestamp),
         "metadata" => {
             let Some(Value::Object(set)) = entry.json("set") else {
                 missing(entry, "set", faults);
@@ -133,6 +134,7 @@ fn drop_enricher(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<EnricherS
         "state" => Droppable::State,
         "activity" => Droppable::Activity,
         _ => {
+            let name = shown(name, &entry.at("event"));
             let message = format!(
                 "`{name}` cannot be dropped: only CUSTOM, RAW and the whole families REASONING, \
                  STEP, STATE, ACTIVITY can, since a stream without single boundary events is \
@@ -158,7 +160,7 @@ fn converter(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<ConverterSpec
     let actions = [
         entry.text("rename").map(|name| ConverterAction::Rename(name.to_owned())),
         entry.boolean("drop").filter(|drop| *drop).map(|_| ConverterAction::Drop),
-        entry.text("as").map(|meaning| match canonical(meaning).as_str() {
+        entry.text("as").map(|meaning| match meaning {
             "activity" => ConverterAction::AsActivity,
             "step" => ConverterAction::AsStep,
             _ => ConverterAction::AsState,

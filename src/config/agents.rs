@@ -8,7 +8,6 @@ use std::{
 use super::{
     AguiConfig, adapter, embedded,
     load::Folder,
-    schema::canonical,
     tree::{Block, Faults},
 };
 
@@ -84,7 +83,8 @@ pub enum ResumeCondition {
     Any,
 }
 
-/// First path segments of the server's own routes; an agent of that name could not be reached.
+/// First path segments that are kept for the server's own routes; an agent of that name could not
+/// be reached.
 pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "cancel"];
 
 /// Reads the section; what an agent does not set is the server's.
@@ -110,7 +110,7 @@ pub(super) fn read(
 /// What is wrong with an agent id.
 pub(crate) fn id_fault(id: &str) -> Option<String> {
     if RESERVED_IDS.contains(&id) {
-        return Some(format!("`{id}` is a route of the server and cannot be an agent id"));
+        return Some(format!("`{id}` is kept for a route of the server and cannot be an agent id"));
     }
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if matches!(id, "." | "..") {
@@ -190,7 +190,7 @@ fn when(block: &Block<'_>, faults: &mut Faults<'_>) -> When {
     }
     When {
         text: block.text("text").map(str::to_owned),
-        resume: block.text("resume").map(|name| match canonical(name).as_str() {
+        resume: block.text("resume").map(|name| match name {
             "approved" => ResumeCondition::Approved,
             "denied" => ResumeCondition::Denied,
             "cancelled" => ResumeCondition::Cancelled,
@@ -202,13 +202,16 @@ fn when(block: &Block<'_>, faults: &mut Faults<'_>) -> When {
     }
 }
 
-/// Reads the file that `script` names, relative to the configuration.
+/// Reads the file that `script` names, relative to the file that says so; what a variable says is
+/// relative to the working directory.
 fn script(
     block: &Block<'_>,
     folder: &Folder,
     faults: &mut Faults<'_>,
 ) -> (Vec<(usize, String)>, PathBuf) {
     let name = block.text("script").unwrap_or_default();
+    let here = Folder::Disk(PathBuf::new());
+    let folder = if faults.is_variables(&block.at("script")) { &here } else { folder };
     let (path, content) = match folder {
         Folder::Disk(folder) => {
             let path = folder.join(name);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use agui_adapter::options::AdapterOptions;
+use agui_adapter::{options::AdapterOptions, runtime_context::RuntimeContext};
 
 use super::{
     adapter,
@@ -68,8 +68,8 @@ impl Default for AguiConfig {
     }
 }
 
-/// Reads the section; `agents` are the ids that `default-agent-id` may name.
-pub(super) fn read(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) -> AguiConfig {
+/// Reads the section. Whether there is an agent of the default id is known when all are built.
+pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
     let default = AguiConfig::default();
     if block.boolean("server-side-memory") == Some(true) {
         faults.value(
@@ -87,7 +87,7 @@ pub(super) fn read(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) 
         heartbeat_interval: block
             .duration("heartbeat-interval")
             .unwrap_or(default.heartbeat_interval),
-        default_agent_id: default_agent_id(block, agents, faults),
+        default_agent_id: block.text("default-agent-id").map(str::to_owned),
         enable_path_routing: flag("enable-path-routing", default.enable_path_routing),
         agent_id_header: header(block, "agent-id-header", faults)
             .unwrap_or(default.agent_id_header),
@@ -149,20 +149,6 @@ fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> 
     origins.into_iter().map(|(origin, _)| origin.to_owned()).collect()
 }
 
-fn default_agent_id(block: &Block<'_>, agents: &[&str], faults: &mut Faults<'_>) -> Option<String> {
-    let id = block.text("default-agent-id")?;
-    if !agents.contains(&id) {
-        faults.value(&block.at("default-agent-id"), no_such_agent(id, agents));
-    }
-    Some(id.to_owned())
-}
-
-/// What is said of an agent id that names nobody.
-pub(crate) fn no_such_agent(id: &str, known: &[&str]) -> String {
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    format!("there is no agent `{id}`; agents: {known}")
-}
-
 fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     let name = block.text(key)?;
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
@@ -182,7 +168,7 @@ fn runtime_context(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<Strin
 }
 
 fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<ContextSource> {
-    if name == "sessionId" || name.starts_with("agui.") {
+    if RuntimeContext::is_protocol_key(name) {
         faults.key(entry.path(), "this name is the protocol's own and cannot be set");
         return None;
     }

@@ -12,7 +12,7 @@ use super::{
     load::Environment,
     place::{Place, Places, Pos, SourceText, item, join},
     scalar::{self, Looks},
-    schema::{Key, Kind, canonical},
+    schema::{Key, Kind, Variant, canonical, variant},
     yaml::{Content, Name, Node},
 };
 
@@ -46,14 +46,16 @@ impl Checker<'_> {
                 let keys: Vec<&Key> = keys.iter().collect();
                 Some(ValueKind::Table(self.fields(&keys, entries, path)))
             }
-            (Kind::Variants(_), Content::Map(entries)) => self.variant(kind, node, entries, path),
+            (Kind::Variants(variants), Content::Map(entries)) => {
+                self.variant(variants, node, entries, path)
+            }
             (Kind::Map(inner), Content::Map(entries)) => {
                 Some(ValueKind::Table(self.map(inner, entries, path)))
             }
             (Kind::List(inner), Content::List(items)) => {
                 Some(ValueKind::Array(self.list(inner, items, path)))
             }
-            (Kind::List(Kind::Text), Content::Scalar { text, .. }) => {
+            (_, Content::Scalar { text, .. }) if kind.is_comma_list() => {
                 let text = self.expanded(text, node.pos, path)?;
                 Some(ValueKind::Array(comma_list(&text)))
             }
@@ -152,28 +154,28 @@ impl Checker<'_> {
     /// it is missing is found after the merge.
     fn variant(
         &mut self,
-        kind: &Kind,
+        variants: &[Variant],
         node: &Node,
         entries: &[(Name, Node)],
         path: &str,
     ) -> Option<ValueKind> {
-        let Kind::Variants(variants) = kind else { return None };
-        let names: Vec<&'static str> = variants.iter().map(|variant| variant.name).collect();
         let tag = Key { name: "type", kind: Kind::Text, doc: "" };
         let mut keys = vec![&tag];
         let mut chosen = None;
         if let Some(type_node) = node.get("type").filter(|node| !node.is_null()) {
             let type_path = join(path, "type");
             let Content::Scalar { text, .. } = &type_node.content else {
+                let names: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
                 let message = format!("expected one of {}", names.join(", "));
                 return self.fail(type_node.pos, &type_path, message);
             };
             let text = self.expanded(text, type_node.pos, &type_path)?;
-            let variant =
-                variants.iter().find(|variant| canonical(variant.name) == canonical(&text));
-            let Some(variant) = variant else {
-                let message = unknown_type(&text, &names);
-                return self.fail(type_node.pos, &type_path, message);
+            let variant = match variant(variants, &text) {
+                Ok(variant) => variant,
+                Err(names) => {
+                    let message = unknown_type(&text, &type_path, &names);
+                    return self.fail(type_node.pos, &type_path, message);
+                }
             };
             chosen = Some(variant.name);
             keys.extend(variant.keys);
@@ -190,7 +192,12 @@ impl Checker<'_> {
     fn expanded(&mut self, text: &str, pos: Pos, path: &str) -> Option<String> {
         match expand(text, self.env) {
             Ok(text) => Some(text),
-            Err(message) => self.fail(pos, path, message),
+            Err(message) if !is_secret_path(path) => self.fail(pos, path, message),
+            Err(_) => {
+                let message =
+                    "a placeholder in this value cannot be filled in; see `${VAR}` and `$${`";
+                self.fail(pos, path, message.to_owned())
+            }
         }
     }
 
@@ -282,8 +289,8 @@ fn found_scalar(text: &str, plain: bool, path: &str) -> String {
     }
 }
 
-/// A value as an error may show it.
-fn shown(text: &str, path: &str) -> String {
+/// A value as an error may show it: short, on one line, no secret.
+pub fn shown(text: &str, path: &str) -> String {
     if is_secret_path(path) {
         return MASK.to_owned();
     }
@@ -296,9 +303,11 @@ fn shown(text: &str, path: &str) -> String {
 }
 
 /// Says which types there are.
-pub fn unknown_type(text: &str, names: &[&str]) -> String {
+pub fn unknown_type(text: &str, path: &str, names: &[&str]) -> String {
     let valid = names.join(", ");
-    match near(text, names.iter().copied()) {
+    let near = near(text, names.iter().copied());
+    let text = shown(text, path);
+    match near {
         Some(near) => {
             format!("unknown type `{text}`; did you mean `{near}`? Valid types: {valid}")
         }

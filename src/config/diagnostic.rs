@@ -104,11 +104,6 @@ impl ConfigErrors {
         errors.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         Self(errors)
     }
-
-    /// The faults.
-    pub fn iter(&self) -> std::slice::Iter<'_, ConfigError> {
-        self.0.iter()
-    }
 }
 
 impl From<ConfigError> for ConfigErrors {
@@ -155,15 +150,19 @@ fn masked_line(lines: &[String], at: usize) -> Option<String> {
         return Some(format!("{head} {MASK}"));
     }
     let indent = indent_of(line);
-    let opener = lines
-        .get(..at)?
-        .iter()
-        .rev()
-        .find(|before| !before.trim().is_empty() && indent_of(before) < indent);
-    if opener.is_some_and(|before| secret_value_start(before).is_some()) {
+    if within_secret(lines.get(..at)?, indent) {
         return Some(format!("{}{MASK}", " ".repeat(indent)));
     }
     Some(line.clone())
+}
+
+/// Whether a line of this indent, with these before it, stands somewhere in a secret's value.
+fn within_secret(before: &[String], mut indent: usize) -> bool {
+    before.iter().rev().filter(|line| !line.trim().is_empty()).any(|line| {
+        let encloses = indent_of(line) < indent;
+        indent = indent.min(indent_of(line));
+        encloses && secret_value_start(line).is_some()
+    })
 }
 
 fn indent_of(line: &str) -> usize {
@@ -182,7 +181,7 @@ fn secret_value_start(line: &str) -> Option<usize> {
 }
 
 /// Whether values of this key are secrets. The last word of the name decides.
-pub fn is_secret_name(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name);
     let lower = last.to_ascii_lowercase();
     let camel_tail = last
@@ -239,6 +238,10 @@ mod tests {
             shown("x:\n  Authorization: |\n    Bearer sk-1\n", 3, 5),
             "a.yaml:3:5: a: no\n  3 |     ***\n    |     ^"
         );
+        let nested = "apiKey:\n  value:\n\n    inner: sk-1\n  other: x\nopen: y\n";
+        assert_eq!(shown(nested, 4, 5), "a.yaml:4:5: a: no\n  4 |     ***\n    |     ^");
+        assert_eq!(shown(nested, 5, 3), "a.yaml:5:3: a: no\n  5 |   ***\n    |   ^");
+        assert_eq!(shown(nested, 6, 1), "a.yaml:6:1: a: no\n  6 | open: y\n    | ^");
         assert_eq!(
             shown("accessToken: sk-1", 1, 14),
             "a.yaml:1:14: a: no\n  1 | accessToken: ***\n    |              ^"

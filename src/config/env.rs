@@ -9,25 +9,16 @@ use config::{Map, Value, ValueKind};
 use super::{
     check::{comma_list, unknown_type, wrong_value},
     diagnostic::{ConfigError, near},
-    load::Environment,
+    load::{CONFIG_FILE, Environment},
     place::{Place, Places, item, join},
     scalar,
-    schema::{Key, Kind, canonical},
+    schema::{Key, Kind, variant},
 };
 
 /// Names with these beginnings are ours: an unknown one is an error.
-const OWN: &[&str] = &[
-    "AGENTSCOPE_AGUI_",
-    "AGENTSCOPE_AGENTS_",
-    "AGENTSCOPE_STORE_",
-    "AGENTSCOPE_MODELS_",
-    "AGENTSCOPE_MCPSERVERS_",
-    "AGENTSCOPE_MCP_SERVERS_",
-];
+const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_"];
 /// Names with these beginnings may be ours; unknown ones are ignored with a warning.
 const SHARED: &[&str] = &["AGENTSCOPE_", "SERVER_"];
-/// Known, but not a key.
-const CONFIG_FILE: &str = "AGENTSCOPE_CONFIG";
 
 /// What the environment sets.
 #[derive(Debug, Default)]
@@ -53,7 +44,7 @@ pub fn bind(
         if name == CONFIG_FILE || !SHARED.iter().any(|prefix| name.starts_with(prefix)) {
             continue;
         }
-        let foreign = name == "SERVER_PORT" && is_service_url(text);
+        let foreign = name.ends_with("_PORT") && is_service_url(text);
         let tokens: Vec<&str> = name.split('_').collect();
         match binder.find(root, &tokens, &mut Vec::new()) {
             Some((steps, kind)) if !foreign => binder.set(name, text, &steps, kind),
@@ -80,10 +71,7 @@ fn is_service_name(name: &str) -> bool {
             })
         })
     });
-    numbered_port
-        || name.ends_with("_SERVICE_HOST")
-        || name.contains("_SERVICE_PORT")
-        || name.ends_with("_PORT")
+    numbered_port || name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT")
 }
 
 fn is_service_url(text: &str) -> bool {
@@ -94,10 +82,6 @@ fn unknown_name(name: &str, prefix: &str, root: &Kind) -> String {
     let valid: Vec<String> = root.variables("").into_iter().map(unprefixed).collect();
     let mine: Vec<&str> =
         valid.iter().map(String::as_str).filter(|valid| valid.starts_with(prefix)).collect();
-    if mine.is_empty() {
-        let prefix = prefix.trim_end_matches('_');
-        return format!("no configuration key has a name that begins with {prefix}");
-    }
     let valid = mine.join(", ");
     match near(name, mine.iter().copied()) {
         Some(near) => {
@@ -156,7 +140,7 @@ impl Binder<'_> {
             }
             Kind::Map(inner) => self.find_entry(inner, tokens, steps),
             Kind::List(inner) => match tokens.split_first() {
-                None => inner.is_scalar().then(|| (steps.clone(), kind)),
+                None => kind.is_comma_list().then(|| (steps.clone(), kind)),
                 Some((index, rest)) => {
                     steps.push(Step::Index(index.parse().ok().filter(|index| *index < 1_000)?));
                     let found = self.find(inner, rest, steps);
@@ -235,25 +219,21 @@ impl Binder<'_> {
 
     fn value(&mut self, name: &str, text: &str, path: &str, kind: &Kind) -> Option<ValueKind> {
         let value = match kind {
-            Kind::List(inner) => {
+            Kind::List(_) => {
                 let items = comma_list(text);
                 for index in 0..items.len() {
                     self.places.note(&item(path, index), Place::Variable(name.to_owned()));
                 }
-                matches!(**inner, Kind::Text | Kind::Verbatim).then_some(ValueKind::Array(items))
+                Some(ValueKind::Array(items))
             }
-            Kind::Variants(variants) => {
-                let found = variants
-                    .iter()
-                    .find(|variant| canonical(variant.name) == canonical(text))
-                    .map(|variant| ValueKind::String(variant.name.to_owned()));
-                if found.is_none() {
-                    let names: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
-                    let message = unknown_type(text, &names);
+            Kind::Variants(variants) => match variant(variants, text) {
+                Ok(variant) => Some(ValueKind::String(variant.name.to_owned())),
+                Err(names) => {
+                    let message = unknown_type(text, path, &names);
                     self.errors.push(ConfigError::variable(name, path, message));
+                    return None;
                 }
-                return found;
-            }
+            },
             _ => scalar::parse(kind, text),
         };
         if value.is_none() {

@@ -10,7 +10,7 @@ pub static ROOT: Kind = Kind::Struct(&[
 ]);
 
 /// Key `server`.
-pub const SERVER: &[Key] = &[
+const SERVER: &[Key] = &[
     key("host", Kind::Text, "Address to bind."),
     key("port", Kind::Int { min: 0, max: 65_535 }, "Port to bind; 0 picks a free one."),
     key("request-body-limit", Kind::Size, "Longest request body."),

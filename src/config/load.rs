@@ -26,6 +26,9 @@ use super::{
 const SEARCH: &[&str] =
     &["./agentscope.yaml", "./config/agentscope.yaml", "/etc/agentscope-agui/agentscope.yaml"];
 
+/// The variable that names the file.
+pub(super) const CONFIG_FILE: &str = "AGENTSCOPE_CONFIG";
+
 /// The environment variables of a process, or of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, String>);
@@ -68,8 +71,6 @@ pub enum Source {
         /// The YAML.
         text: String,
     },
-    /// The built-in demo configuration.
-    BuiltIn,
 }
 
 /// Where a configuration came from.
@@ -146,7 +147,7 @@ pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigE
 fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
     let scope = root.block("agentscope");
     let agents = scope.block("agents");
-    let agui = agui::read(&scope.block("agui"), &agents.names(), faults);
+    let agui = agui::read(&scope.block("agui"), faults);
     let agents = agents::read(&agents, &agui, folder, faults);
     Config { server: server::read(&root.block("server")), agui, agents }
 }
@@ -190,7 +191,7 @@ impl Document {
 
 fn open(source: Source, environment: &Environment) -> Result<Document, ConfigErrors> {
     match source {
-        Source::Search => match environment.get("AGENTSCOPE_CONFIG").filter(|p| !p.is_empty()) {
+        Source::Search => match environment.get(CONFIG_FILE).filter(|p| !p.is_empty()) {
             Some(path) => open_file(Path::new(path)),
             None => match SEARCH.iter().map(Path::new).find(|path| path.is_file()) {
                 Some(path) => open_file(path),
@@ -199,7 +200,6 @@ fn open(source: Source, environment: &Environment) -> Result<Document, ConfigErr
         },
         Source::File(path) => open_file(&path),
         Source::Text { name, text } => Ok(Document::of_file(&name, text)),
-        Source::BuiltIn => Ok(Document::built_in()),
     }
 }
 

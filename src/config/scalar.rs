@@ -187,12 +187,8 @@ mod tests {
         for (text, ms) in good {
             assert_eq!(duration_ms(text), Some(ms), "{text}");
         }
-        for text in
-            ["", "-1", "10", "m", "10 minutes", "10x", "P", "PT", "PT10", "1M2", "P1M", "1.s"]
-        {
-            if text != "10" {
-                assert_eq!(duration_ms(text), None, "{text}");
-            }
+        for text in ["", "-1", "m", "10 minutes", "10x", "P", "PT", "PT10", "1M2", "P1M", "1.s"] {
+            assert_eq!(duration_ms(text), None, "{text}");
         }
         assert_eq!(duration_ms("9223372036854775807d"), None);
     }

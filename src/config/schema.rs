@@ -55,6 +55,12 @@ pub struct Variant {
     pub keys: &'static [Key],
 }
 
+/// The variant that a value of `type` names, or the names there are.
+pub fn variant<'v>(variants: &'v [Variant], name: &str) -> Result<&'v Variant, Vec<&'static str>> {
+    let found = variants.iter().find(|variant| canonical(variant.name) == canonical(name));
+    found.ok_or_else(|| variants.iter().map(|variant| variant.name).collect())
+}
+
 /// Makes a [`Key`].
 pub const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, doc }
@@ -70,9 +76,6 @@ impl Kind {
     pub fn expected(&self) -> String {
         match self {
             Kind::Bool => "true or false".to_owned(),
-            Kind::Int { min, max } if *max == i64::MAX => {
-                format!("a whole number not below {min}")
-            }
             Kind::Int { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Duration => "a duration such as `10m`, `PT10M` or milliseconds".to_owned(),
             Kind::Size => "a size such as `16MiB` or a number of bytes".to_owned(),
@@ -105,10 +108,15 @@ impl Kind {
                 names
             }
             Kind::Map(value) => value.variables(&format!("{prefix}_<NAME>")),
-            Kind::List(element) if element.is_scalar() => vec![prefix.to_owned()],
+            _ if self.is_comma_list() => vec![prefix.to_owned()],
             Kind::List(element) => element.variables(&format!("{prefix}_<N>")),
             _ => vec![prefix.to_owned()],
         }
+    }
+
+    /// Whether one text with commas can stand for the list. Verbatim items may hold commas.
+    pub fn is_comma_list(&self) -> bool {
+        matches!(self, Kind::List(Kind::Text))
     }
 
     /// Whether one piece of text can hold a value of this kind.
@@ -118,6 +126,6 @@ impl Kind {
 }
 
 /// A key's name as part of the name of an environment variable.
-pub fn variable_part(name: &str) -> String {
+fn variable_part(name: &str) -> String {
     name.replace('-', "_").to_ascii_uppercase()
 }

@@ -7,7 +7,7 @@ use config::{Map, Value, ValueKind};
 
 use super::{
     diagnostic::ConfigError,
-    place::{Places, item, join, within},
+    place::{Place, Places, item, join, within},
 };
 
 /// A block of the merged configuration.
@@ -101,11 +101,6 @@ impl<'a> Block<'a> {
             })
             .collect()
     }
-
-    /// The names of a map.
-    pub(super) fn names(&self) -> Vec<&'a str> {
-        self.table.map(|table| table.keys().map(String::as_str).collect()).unwrap_or_default()
-    }
 }
 
 fn as_table(kind: &ValueKind) -> Option<&Map<String, Value>> {
@@ -158,12 +153,13 @@ impl<'a> Faults<'a> {
 
     /// The key of `path` is wrong, or something is missing in its block.
     pub(super) fn key(&mut self, path: &str, message: impl Into<String>) {
-        let message = message.into();
-        let error = match self.places.find(path) {
-            Some(place) => ConfigError::of_key(place, path, message),
-            None => ConfigError::source("configuration", path, message),
-        };
+        let error = self.places.fault(path, message, ConfigError::of_key);
         self.errors.push(error);
+    }
+
+    /// Whether an environment variable gave the value of `path`.
+    pub(super) fn is_variables(&self, path: &str) -> bool {
+        matches!(self.places.find(path), Some(Place::Variable(_)))
     }
 
     /// Whether something at or in `path` is wrong already.
@@ -179,8 +175,17 @@ impl<'a> Faults<'a> {
 impl Places {
     /// A fault of the value of `path`, at its place.
     pub fn error(&self, path: &str, message: impl Into<String>) -> ConfigError {
+        self.fault(path, message, ConfigError::of_value)
+    }
+
+    fn fault<M: Into<String>>(
+        &self,
+        path: &str,
+        message: M,
+        at: impl FnOnce(&Place, &str, M) -> ConfigError,
+    ) -> ConfigError {
         match self.find(path) {
-            Some(place) => ConfigError::of_value(place, path, message),
+            Some(place) => at(place, path, message),
             None => ConfigError::source("configuration", path, message),
         }
     }

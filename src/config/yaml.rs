@@ -11,6 +11,7 @@ use yaml_rust2::{
 use super::{
     diagnostic::ConfigError,
     place::{Pos, SourceText},
+    scalar::{self, Looks},
 };
 
 /// Deepest nesting; far beyond any real configuration.
@@ -58,7 +59,7 @@ impl Node {
     /// Whether nothing was written here.
     pub fn is_null(&self) -> bool {
         matches!(&self.content, Content::Scalar { text, plain: true }
-            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+            if scalar::looks(text) == Looks::Null)
     }
 
     /// The value of a key of a mapping.

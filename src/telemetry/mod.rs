@@ -49,6 +49,7 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), BadFilter> {
     };
     if set.is_err() {
         tracing::debug!("logs were set up before");
+        return Ok(());
     }
     std::panic::set_hook(Box::new(log_panic));
     Ok(())

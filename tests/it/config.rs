@@ -2,14 +2,10 @@
 
 use std::path::PathBuf;
 
-use agentscope_agui::config::{self, Config, ContextSource, Environment, Loaded, Source};
+use agentscope_agui::config::{self, Config, ContextSource, Environment, Source};
 use agui_adapter::options::{AdapterOptions, ConverterAction, EnricherSpec, SubagentEvents};
 
-fn load_with(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, String> {
-    let environment: Environment = variables.iter().copied().collect();
-    let source = Source::Text { name: PathBuf::from("test.yaml"), text: text.to_owned() };
-    config::load(source, &environment).map_err(|errors| errors.to_string())
-}
+use super::support::config::load as load_with;
 
 fn load(text: &str) -> Config {
     load_with(text, &[]).expect("a valid configuration").config
@@ -114,12 +110,6 @@ fn combinations_that_cannot_work_are_refused() {
          cors-allow-credentials: true\n    |                             ^"
     );
     assert_eq!(
-        one("    subagent-events: custom\n    emit-subagent-events-as-native: true\n"),
-        "test.yaml:4:37: agentscope.agui.emit-subagent-events-as-native: true goes \
-         only with `subagent-events: auto`; remove one of the two\n  4 |     \
-         emit-subagent-events-as-native: true\n    |                                     ^"
-    );
-    assert_eq!(
         one("    enrichers: [{type: drop, event: RUN_FINISHED}]\n"),
         "test.yaml:3:37: agentscope.agui.enrichers[0].event: `RUN_FINISHED` cannot be dropped: \
          only CUSTOM, RAW and the whole families REASONING, STEP, STATE, ACTIVITY can, since a \
@@ -127,25 +117,9 @@ fn combinations_that_cannot_work_are_refused() {
          drop, event: RUN_FINISHED}]\n    |                                     ^"
     );
     assert_eq!(
-        one("    default-agent-id: nobody\n"),
-        "test.yaml:3:23: agentscope.agui.default-agent-id: there is no agent `nobody`; agents: \
-         default, text, reasoning, tools, parallel, approval, external, frontend, form, subagents, \
-         state, activity, usage, steps, media, custom, error, slow, long, limit\n  3 |     \
-         default-agent-id: nobody\n    |                       ^"
-    );
-    assert_eq!(
         one("    server-side-memory: true\n"),
         "test.yaml:3:25: agentscope.agui.server-side-memory: memory on the server is not \
          available; only false is\n  3 |     server-side-memory: true\n    |                         ^"
-    );
-}
-
-#[test]
-fn ids_that_are_routes_are_refused() {
-    assert_eq!(
-        errors(&ONE.replace("default:", "run:")),
-        "test.yaml:3:5: agentscope.agents.run: `run` is a route of the server and cannot be an \
-         agent id\n  3 |     run:\n    |     ^"
     );
 }
 
@@ -178,26 +152,6 @@ fn every_key_can_be_set_from_the_environment_in_both_spellings() {
     assert_eq!(config.agui.cors_allowed_origins, ["http://a.example", "http://b.example"]);
     assert!(config.agui.adapter.enable_reasoning);
     assert_eq!(config.agents["default"].name, "Anna");
-}
-
-#[test]
-fn an_environment_variable_that_names_no_key_is_an_error_and_foreign_ones_are_not() {
-    let error = load_with("", &[("AGENTSCOPE_AGUI_PATH_PREFIXX", "/x")]).expect_err("unknown");
-    let first = error.lines().next().expect("a line");
-    assert!(first.starts_with("environment variable AGENTSCOPE_AGUI_PATH_PREFIXX: "), "{first}");
-    let loaded = load_with("", &[("AGENTSCOPE_HOME", "/x"), ("SERVER_PORT", "tcp://10.0.0.1:80")]);
-    let loaded = loaded.expect("valid");
-    assert_eq!(loaded.config.server.port, 8080);
-    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
-}
-
-#[test]
-fn a_wrong_value_from_the_environment_names_the_variable() {
-    assert_eq!(
-        load_with("", &[("SERVER_PORT", "many")]).expect_err("not a number"),
-        "environment variable SERVER_PORT: server.port: expected a whole number from 0 to 65535, \
-         found `many`"
-    );
 }
 
 #[test]
@@ -244,12 +198,11 @@ fn a_script_that_is_not_there_is_told_with_its_place() {
 }
 
 #[test]
-fn repeated_keys_and_second_documents_are_errors() {
+fn repeated_keys_are_errors() {
     assert_eq!(
         errors("server:\n  port: 1\n  port: 2\n"),
         "test.yaml:3:3: server.port: the key stands twice; first in line 2\n  3 |   port: 2\n    |   ^"
     );
-    assert!(errors("server: {}\n---\nserver: {}\n").starts_with("test.yaml:"));
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! Broken configuration files and the errors that they give, to the letter.
 
-use std::path::PathBuf;
-
-use agentscope_agui::config::{self, Environment, Source};
+use super::support::config::load;
 
 /// The errors of a text.
 fn errors(text: &str) -> String {
-    let source = Source::Text { name: PathBuf::from("test.yaml"), text: text.to_owned() };
-    config::load(source, &Environment::default()).expect_err("an invalid text").to_string()
+    load(text, &[]).expect_err("an invalid text")
 }
 
 /// The errors without the excerpts.
@@ -172,8 +169,8 @@ fn ids_that_no_path_can_hold() {
     assert_eq!(
         messages(&text),
         [
-            "test.yaml:3:5: agentscope.agents.threads: `threads` is a route of the server and \
-             cannot be an agent id"
+            "test.yaml:3:5: agentscope.agents.threads: `threads` is kept for a route of the \
+             server and cannot be an agent id"
                 .to_owned(),
             "test.yaml:4:5: agentscope.agents.\"..\": `..` means a folder in a path and cannot be \
              an agent id"
@@ -249,4 +246,26 @@ fn secrets_are_masked() {
         "test.yaml:2:3: server.api-key: unknown key; valid keys: host, port, request-body-limit, \
          max-concurrent-runs\n  2 |   api-key: ***\n    |   ^"
     );
+    let context = "agentscope:\n  agui:\n    runtime-context:\n      apiToken: {value: ";
+    assert_eq!(
+        errors(&format!("{context}'pa${{ss w0rd}}'}}\n")),
+        "test.yaml:4:25: agentscope.agui.runtime-context.apiToken.value: a placeholder in this \
+         value cannot be filled in; see `${VAR}` and `$${`\n  4 |       apiToken: ***\n    |                    ^"
+    );
+    let typed = "agentscope:\n  agents:\n    api-key: {type: s3cret}\n";
+    assert_eq!(
+        errors(typed),
+        "test.yaml:3:21: agentscope.agents.api-key.type: unknown type `***`; valid types: \
+         scripted\n  3 |     api-key: ***\n    |                 ^"
+    );
+}
+
+#[test]
+fn a_long_wrong_value_is_cut_and_stays_on_its_line() {
+    let text = format!("agentscope:\n  agents:\n    a: {{type: \"x\\ny{}\"}}\n", "z".repeat(60));
+    let expected = format!(
+        "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted",
+        "z".repeat(37)
+    );
+    assert_eq!(messages(&text), [expected]);
 }

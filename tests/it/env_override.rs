@@ -2,20 +2,16 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use agentscope_agui::config::{self, AgentKind, ContextSource, Environment, Loaded, Source};
+use agentscope_agui::config::{AgentKind, ContextSource};
 use agui_adapter::options::{
     ConverterAction, Droppable, EnricherSpec, SubagentEvents, ToolMergeMode,
 };
 
+use super::support::config::load;
+
 const TWO: &str = "agentscope:\n  agents:\n    support_bot: {type: scripted, turns: [{events: \
                    ['{\"text\":\"${lastUserText}\"}']}]}\n    Support.Desk: {type: scripted, turns: \
                    [{events: ['{}']}]}\n";
-
-fn load(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, String> {
-    let environment: Environment = variables.iter().copied().collect();
-    let source = Source::Text { name: PathBuf::from("test.yaml"), text: text.to_owned() };
-    config::load(source, &environment).map_err(|errors| errors.to_string())
-}
 
 fn errors(variables: &[(&str, &str)]) -> String {
     load("", variables).expect_err("an invalid environment")
@@ -117,21 +113,55 @@ fn wrong_values_name_the_variable() {
         errors(&[
             ("AGENTSCOPE_AGUI_ENABLE_REASONING", "maybe"),
             ("AGENTSCOPE_AGUI_SUBAGENT_EVENTS", "nativ"),
-            ("AGENTSCOPE_AGUI_DEFAULT_AGENT_ID", "text2"),
+            ("SERVER_PORT", "many"),
         ])
         .lines()
-        .map(|line| line.split("; agents: ").next().unwrap_or_default())
         .collect::<Vec<_>>(),
         [
-            "environment variable AGENTSCOPE_AGUI_DEFAULT_AGENT_ID: \
-             agentscope.agui.default-agent-id: there is no agent `text2`",
             "environment variable AGENTSCOPE_AGUI_ENABLE_REASONING: \
              agentscope.agui.enable-reasoning: expected true or false, found `maybe`",
             "environment variable AGENTSCOPE_AGUI_SUBAGENT_EVENTS: \
              agentscope.agui.subagent-events: expected one of auto, attributed, custom, native, \
              found `nativ`; did you mean `native`?",
+            "environment variable SERVER_PORT: server.port: expected a whole number from 0 to \
+             65535, found `many`",
         ]
     );
+}
+
+#[test]
+fn events_of_a_script_are_numbered_for_their_commas() {
+    let line = r#"{"a":1,"b":[2,3]}"#;
+    let of = |name: &str| load(TWO, &[(name, line)]);
+    let config = of("AGENTSCOPE_AGENTS_SUPPORT_BOT_TURNS_0_EVENTS_0").expect("valid").config;
+    let AgentKind::Scripted(scripted) = &config.agents["support_bot"].kind;
+    assert_eq!(scripted.turns[0].lines, [(1, line.to_owned())]);
+    let whole = of("AGENTSCOPE_AGENTS_SUPPORT_BOT_TURNS_0_EVENTS").expect_err("no list of texts");
+    assert!(whole.contains(" Valid names: ") || whole.contains("; valid names: "), "{whole}");
+    assert!(whole.contains("AGENTSCOPE_AGENTS_<NAME>_TURNS_<N>_EVENTS_<N>"), "{whole}");
+}
+
+#[test]
+fn a_script_that_a_variable_names_is_looked_for_in_the_working_directory() {
+    let script = |name: &str| load("", &[("AGENTSCOPE_AGENTS_TEXT_SCRIPT", name)]);
+    let config = script("config/demo/usage.jsonl").expect("tests run in the package's folder");
+    let AgentKind::Scripted(scripted) = &config.config.agents["text"].kind;
+    assert_eq!(scripted.turns[0].origin, PathBuf::from("config/demo/usage.jsonl"));
+    assert_eq!(
+        script("demo/usage.jsonl").expect_err("the program's own files are not in the way"),
+        "environment variable AGENTSCOPE_AGENTS_TEXT_SCRIPT: agentscope.agents.text.script: the \
+         file demo/usage.jsonl cannot be read: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn the_enrichers_of_an_agent_replace_the_servers_with_the_timestamp() {
+    let text = "agentscope:\n  agui: {enrichers: [{type: timestamp}]}\n  agents:\n    a: {type: \
+                scripted, turns: [{events: ['{}']}]}\n    b: {type: scripted, turns: [{events: \
+                ['{}']}], agui: {enrichers: []}}\n";
+    let config = load(text, &[]).expect("valid").config;
+    assert_eq!(config.agents["a"].adapter.enrichers, [EnricherSpec::Timestamp]);
+    assert_eq!(config.agents["b"].adapter, agui_adapter::options::AdapterOptions::default());
 }
 
 #[test]
@@ -168,18 +198,14 @@ fn an_unknown_name_under_our_prefixes_lists_the_valid_ones() {
         ),
         "{error}"
     );
-    for name in ["STORE_TYPE", "MODELS_QWEN_MODEL", "MCPSERVERS_A_URL", "MCP_SERVERS_A_URL"] {
-        let name = format!("AGENTSCOPE_{name}");
-        let prefix = name.split('_').take(if name.contains("MCP_S") { 3 } else { 2 });
-        let prefix = prefix.collect::<Vec<_>>().join("_");
-        assert_eq!(
-            errors(&[(&name, "x")]),
-            format!(
-                "environment variable {name}: no configuration key has a name that begins with \
-                 {prefix}"
-            )
-        );
-    }
+    // A port of ours that there is not is no service of Kubernetes.
+    let error = errors(&[("AGENTSCOPE_AGUI_PORT", "9000")]);
+    assert!(
+        error.starts_with(
+            "environment variable AGENTSCOPE_AGUI_PORT: no configuration key has this name; "
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -189,6 +215,7 @@ fn names_of_others_are_ignored_with_one_warning() {
         &[
             ("AGENTSCOPE_CONFIG", "elsewhere.yaml"),
             ("AGENTSCOPE_HOME", "/x"),
+            ("AGENTSCOPE_STORE_TYPE", "redis"),
             ("AGENTSCOPE_AGUI_SERVICE_HOST", "10.0.0.1"),
             ("AGENTSCOPE_AGUI_SERVICE_PORT_HTTP", "80"),
             ("AGENTSCOPE_AGUI_PORT", "tcp://10.0.0.1:80"),
@@ -204,6 +231,7 @@ fn names_of_others_are_ignored_with_one_warning() {
         loaded.warnings,
         ["ignored environment variables that name no configuration key: \
           AGENTSCOPE_AGUI_PORT, AGENTSCOPE_AGUI_PORT_80_TCP_ADDR, AGENTSCOPE_AGUI_SERVICE_HOST, \
-          AGENTSCOPE_AGUI_SERVICE_PORT_HTTP, AGENTSCOPE_HOME, SERVER_PORT, SERVER_SOFTWARE"]
+          AGENTSCOPE_AGUI_SERVICE_PORT_HTTP, AGENTSCOPE_HOME, AGENTSCOPE_STORE_TYPE, SERVER_PORT, \
+          SERVER_SOFTWARE"]
     );
 }

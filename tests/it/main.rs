@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod config_errors;

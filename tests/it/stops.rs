@@ -50,21 +50,25 @@ async fn silence_is_filled_with_comments_and_the_terminal_event_is_the_last_fram
     assert_eq!(frames, expected.into_iter().map(Frame::Event).collect::<Vec<_>>());
 }
 
-fn limited(mut agent: Registered) -> Registered {
-    agent.run_timeout = Some(Duration::from_millis(50));
+fn limited(mut agent: Registered, limit: Duration) -> Registered {
+    agent.run_timeout = Some(limit);
     agent
 }
 
 #[tokio::test]
 async fn the_limit_ends_a_silent_agent_and_a_talking_one() {
-    let silent = limited(agent("silent", |_request| then_silent(vec![start(), delta("x")])));
-    let talking = limited(agent("talking", |_request| {
+    let silent = limited(
+        agent("silent", |_request| then_silent(vec![start(), delta("x")])),
+        Duration::from_millis(50),
+    );
+    let talking = agent("talking", |_request| {
         let ticks = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Some((Ok(delta("x")), ()))
         });
         stream::iter([Ok(start())]).chain(ticks)
-    }));
+    });
+    let talking = limited(talking, Duration::from_millis(50));
     let server = TestServer::of(vec![silent, talking]).await;
     let error = expected::error(TIMED_OUT.0, TIMED_OUT.1);
     let mut expected = vec![expected::started("t", "r")];
@@ -81,13 +85,15 @@ async fn the_limit_ends_a_silent_agent_and_a_talking_one() {
 async fn the_limit_ends_an_agent_that_blocks_its_thread() {
     let (release, blocked) = mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
-    let blocking = limited(agent("blocking", move |_request| {
+    let blocking = agent("blocking", move |_request| {
         let blocked = Arc::clone(&blocked);
         stream::iter([Ok(start()), Ok(delta("x"))]).chain(stream::poll_fn(move |_cx| {
             blocked.lock().unwrap().recv().ok();
             std::task::Poll::Ready(None)
         }))
-    }));
+    });
+    // Long enough for another thread to poll the agent first.
+    let blocking = limited(blocking, Duration::from_secs(2));
     let server = TestServer::of(vec![blocking, says_its_id("a")]).await;
     let mut expected = vec![expected::started("t", "r")];
     expected.extend(expected::text("id-1", &["x"]));

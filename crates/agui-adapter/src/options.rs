@@ -29,9 +29,9 @@ pub struct AdapterOptions {
     pub subagent_events: SubagentEvents,
     /// `assume-peer`.
     pub assume_peer: AssumePeer,
-    /// `base-event-properties-enricher-enabled`, and `enrichers: - {type: timestamp}`.
+    /// `base-event-properties-enricher-enabled`: the same as `{type: timestamp}` in `enrichers`.
     pub timestamps: bool,
-    /// `enrichers`, in order, the timestamp one folded into `timestamps`.
+    /// `enrichers`, in order.
     pub enrichers: Vec<EnricherSpec>,
     /// `converters`, in order.
     pub converters: Vec<ConverterSpec>,
@@ -129,6 +129,9 @@ pub enum EnricherSpec {
         /// Only CUSTOM events of this name.
         name: Option<String>,
     },
+    /// `{type: timestamp}`: the time on every event that has none; applied last wherever it
+    /// stands, so that no event is stamped in vain.
+    Timestamp,
 }
 
 /// What an enricher may drop: never a single opener or closer, never RUN_*.

@@ -35,6 +35,11 @@ impl RuntimeContext {
         "agui.input",
     ];
 
+    /// Whether a key is the protocol's own; nobody else can set it.
+    pub fn is_protocol_key(key: &str) -> bool {
+        key == "sessionId" || key.starts_with("agui.")
+    }
+
     /// The context of a run with this input.
     pub fn new(values: ContextValues, input: Arc<RunAgentInput>) -> Self {
         Self { values, input: Some(input) }

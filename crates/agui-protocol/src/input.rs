@@ -29,7 +29,7 @@ pub struct RunAgentInput {
     /// The run that spawned this one; copied to `RUN_STARTED` (IN-23).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run_id: Option<RunId>,
-    /// Any JSON; absent = `{}` for the agent, but see [`RunAgentInput::state`] (IN-5, IN-7).
+    /// Any JSON; absent = `{}` for the agent, and nothing is known of the client's (IN-5, IN-7).
     /// Shared: it can be large and everybody who reads it keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Arc<Value>>,

@@ -3,6 +3,7 @@
 //! No assertion that hides an expected value.
 
 pub(crate) mod agents;
+pub(crate) mod config;
 pub(crate) mod log;
 pub(crate) mod server;
 pub(crate) mod sse;

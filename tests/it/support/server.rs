@@ -1,10 +1,10 @@
 //! A server in this process on a free port, with fixed times and counted ids.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::net::SocketAddr;
 
 use agentscope_agui::{
     agents::registry::{Registered, Registry},
-    config::{self, Config, Environment, Source},
+    config::Config,
     runs::Sources,
     server::ServerBuilder,
 };
@@ -52,8 +52,7 @@ impl TestServer {
 
     /// Serves the agents of a configuration file.
     pub(crate) async fn of_yaml(yaml: &str) -> Self {
-        let source = Source::Text { name: PathBuf::from("test.yaml"), text: yaml.to_owned() };
-        let loaded = config::load(source, &Environment::default());
+        let loaded = super::config::load(yaml, &[]);
         let config = loaded.unwrap_or_else(|errors| panic!("{errors}")).config;
         let registry = Registry::from_config(&config).unwrap();
         Self::serve(config, registry, |builder| builder).await

@@ -38,12 +38,23 @@ pub(super) enum Builtin {
 /// The built-in enrichers in the order of the configuration, the time last, so that no event is
 /// stamped in vain.
 pub(super) fn from_options(options: &AdapterOptions) -> Vec<Builtin> {
-    let listed = options.enrichers.iter().map(|spec| match spec {
-        EnricherSpec::RawEvent => Builtin::RawEvent { reasoning: options.enable_reasoning },
-        EnricherSpec::Metadata(set) => Builtin::Metadata(Arc::clone(set)),
-        EnricherSpec::Drop { event, name } => Builtin::Drop { event: *event, name: name.clone() },
-    });
-    listed.chain(options.timestamps.then_some(Builtin::Timestamp)).collect()
+    let mut timestamps = options.timestamps;
+    let mut enrichers = Vec::new();
+    for spec in &options.enrichers {
+        enrichers.push(match spec {
+            EnricherSpec::RawEvent => Builtin::RawEvent { reasoning: options.enable_reasoning },
+            EnricherSpec::Metadata(set) => Builtin::Metadata(Arc::clone(set)),
+            EnricherSpec::Drop { event, name } => {
+                Builtin::Drop { event: *event, name: name.clone() }
+            }
+            EnricherSpec::Timestamp => {
+                timestamps = true;
+                continue;
+            }
+        });
+    }
+    enrichers.extend(timestamps.then_some(Builtin::Timestamp));
+    enrichers
 }
 
 impl Builtin {
