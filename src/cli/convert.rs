@@ -60,13 +60,13 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<(), Failure> {
     let mut events = Vec::new();
     let mut ended = false;
     for (index, line) in io::stdin().lock().lines().enumerate() {
-        let line = line.context("standard input").map_err(|error| Failure { code: DATA, error })?;
+        let line = line.context("standard input").map_err(|error| Failure::new(DATA, error))?;
         if line.trim().is_empty() || ended {
             continue;
         }
         let event = decode(&line, DecodeOptions { keep_raw: false })
             .with_context(|| format!("line {}", index + 1))
-            .map_err(|error| Failure { code: DATA, error })?;
+            .map_err(|error| Failure::new(DATA, error))?;
         ended = adapter.on_event(&event, &mut events).is_some();
         if let Reader::Gone = write(&mut events)? {
             return Ok(());
@@ -109,7 +109,7 @@ fn adapter(arguments: &ConvertArguments) -> Result<Adapter, Failure> {
 }
 
 fn write(events: &mut Vec<Event>) -> Result<Reader, Failure> {
-    let unavailable = |error| Failure { code: UNAVAILABLE, error };
+    let unavailable = |error| Failure::new(UNAVAILABLE, error);
     let mut frames = BytesMut::new();
     for event in events.drain(..) {
         sse::write_frame(&event, &mut frames)

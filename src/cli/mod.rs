@@ -103,7 +103,7 @@ fn load(arguments: &ServeArguments) -> Result<Loaded, Failure> {
 
 /// All faults of a configuration, each on lines of its own so that editors find the place.
 fn refused(faults: &str) -> Failure {
-    Failure { code: CONFIG, error: anyhow!("the configuration is not valid\n{faults}") }
+    Failure::new(CONFIG, anyhow!("the configuration is not valid\n{faults}"))
 }
 
 /// Writes to the terminal what is no log.

@@ -33,8 +33,8 @@ pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
         .enable_all()
         .build()
         .context("the runtime cannot be started")
-        .map_err(|error| Failure { code: UNAVAILABLE, error })?;
-    runtime.block_on(serve(config, agents)).map_err(|error| Failure { code: UNAVAILABLE, error })
+        .map_err(|error| Failure::new(UNAVAILABLE, error))?;
+    runtime.block_on(serve(config, agents)).map_err(|error| Failure::new(UNAVAILABLE, error))
 }
 
 /// Logs come first, so that everything after them can be told.
@@ -46,7 +46,7 @@ fn start_logs() -> Result<(), Failure> {
     };
     telemetry::init(format, &variable("RUST_LOG"))
         .context("environment variable RUST_LOG")
-        .map_err(|error| Failure { code: CONFIG, error })
+        .map_err(|error| Failure::new(CONFIG, error))
 }
 
 /// A fault of an agent with its place: the line of its script, the item of its `events`, else its

@@ -2,7 +2,7 @@
 //!
 //! Codes are stable, messages are for people and carry no content of the input.
 
-use agui_adapter::{model::event::Object, outbound::RunFailure};
+use agui_adapter::outbound::RunFailure;
 use agui_protocol::InterruptId;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::agents::AgentError;
 /// The thread's slot is taken, or its open interrupts are not answered as they must be.
 pub(super) fn refused(refusal: &Refusal) -> RunFailure {
     match refusal {
-        Refusal::Busy => failure(
+        Refusal::Busy => RunFailure::new(
             "THREAD_BUSY",
             "This thread has a run already; wait for its end before starting another one.",
         ),
@@ -32,27 +32,27 @@ pub(super) fn refused(refusal: &Refusal) -> RunFailure {
 
 /// An answer that its interrupt cannot take.
 pub(super) fn bad_answer(error: &dyn std::error::Error) -> RunFailure {
-    failure("INVALID_INPUT_ERROR", &error.to_string())
+    RunFailure::new("INVALID_INPUT_ERROR", error.to_string())
 }
 
 /// The run took longer than it may.
 pub(super) fn timed_out() -> RunFailure {
-    failure("TIMEOUT_ERROR", "The run took longer than this server allows.")
+    RunFailure::new("TIMEOUT_ERROR", "The run took longer than this server allows.")
 }
 
 /// The server stops.
 pub(super) fn shutting_down() -> RunFailure {
-    failure("SERVER_SHUTTING_DOWN", "The server is shutting down; send the request again.")
+    RunFailure::new("SERVER_SHUTTING_DOWN", "The server is shutting down; send the request again.")
 }
 
 /// A fault of the server or the agent that the client cannot do anything about.
 pub(super) fn internal() -> RunFailure {
-    failure("INTERNAL_ERROR", "The run failed because of an internal error.")
+    RunFailure::new("INTERNAL_ERROR", "The run failed because of an internal error.")
 }
 
 /// The agent's own failure.
 pub(super) fn agent_failed(error: &AgentError) -> RunFailure {
-    failure(error.code, &error.message)
+    RunFailure::new(error.code, error.message.as_str())
 }
 
 fn uncovered(missing: &[InterruptId], duplicate: &[InterruptId]) -> String {
@@ -75,11 +75,7 @@ fn list(ids: &[InterruptId]) -> String {
 fn contract(message: &str, parked: &Parked) -> RunFailure {
     let open = parked.open.iter().map(|open| serde_json::to_value(&open.interrupt));
     let open = open.filter_map(Result::ok).collect();
-    let mut refused = failure("AGUI_INTERRUPT_CONTRACT_ERROR", message);
+    let mut refused = RunFailure::new("AGUI_INTERRUPT_CONTRACT_ERROR", message);
     refused.metadata.insert("agentscope.openInterrupts".to_owned(), Value::Array(open));
     refused
-}
-
-fn failure(code: &str, message: &str) -> RunFailure {
-    RunFailure { code: code.to_owned(), message: message.to_owned(), metadata: Object::new() }
 }

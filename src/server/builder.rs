@@ -3,10 +3,7 @@
 use std::{fmt, future::Future, io, net::SocketAddr, sync::Arc};
 
 use agui_adapter::outbound::{AdapterFactory, Extensions};
-use axum::{
-    Router,
-    serve::{Listener, ListenerExt},
-};
+use axum::{Router, serve::ListenerExt};
 use tokio::net::TcpListener;
 
 use super::{
@@ -169,11 +166,6 @@ impl Bound {
         shutdown::serve(listener, self.router, self.runs, stop).await.map_err(ServeError::Serve)
     }
 }
-
-/// What the listener of axum has to be.
-pub(super) trait Listening: Listener<Addr = SocketAddr> {}
-
-impl<T: Listener<Addr = SocketAddr>> Listening for T {}
 
 /// Why a server cannot be served.
 #[derive(Debug, thiserror::Error)]

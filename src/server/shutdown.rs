@@ -1,12 +1,11 @@
 //! Serving until told to stop, and stopping although streams are open.
 
-use std::{future::Future, io, time::Duration};
+use std::{future::Future, io, net::SocketAddr, time::Duration};
 
-use axum::Router;
+use axum::{Router, serve::Listener};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::builder::Listening;
 use crate::runs::RunService;
 
 /// How long clients may take to receive what their streams still hold, and agents to let go.
@@ -17,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// client that does not read nor an agent that does not yield can hold the server for longer than
 /// the grace.
 pub(super) async fn serve(
-    listener: impl Listening,
+    listener: impl Listener<Addr = SocketAddr>,
     router: Router,
     runs: RunService,
     stop: impl Future<Output = ()> + Send + 'static,
