@@ -7,6 +7,4 @@ mod conversion;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
-mod rules;
-#[cfg(test)]
 mod support;

@@ -132,7 +132,7 @@ fn capabilities_are_valid() {
         "output": {"structuredOutput": false, "supportedMimeTypes": ["text/plain"]},
         "state": {"snapshots": true, "deltas": true, "memory": true, "persistentState": true},
         "multiAgent": {"supported": true, "delegation": true, "handoffs": false,
-            "subagents": [{"name": "n", "description": "d"}]},
+            "subagents": [{"name": "n"}, {"name": "m", "description": "d"}]},
         "reasoning": {"supported": true, "streaming": true, "encrypted": false},
         "multimodal": {
             "input": {"image": true, "audio": true, "video": true, "pdf": true, "file": true},
@@ -143,7 +143,8 @@ fn capabilities_are_valid() {
             "feedback": false, "interrupts": true, "approveWithEdits": true},
         "custom": {"k": null},
     });
-    let written: AgentCapabilities = serde_json::from_value(full).unwrap();
-    let values = [serde_json::to_value(written).unwrap(), json!({})];
-    assert_all_valid("capabilities", &values);
+    let read: AgentCapabilities = serde_json::from_value(full.clone()).unwrap();
+    let written = serde_json::to_value(read).unwrap();
+    assert_eq!(written, full);
+    assert_all_valid("capabilities", &[written, json!({})]);
 }

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Run, play, script::*};
-
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+use super::{Run, SUCCESS, play, script::*};
 
 fn activity(id: &str, kind: &str, content: Value) -> String {
     custom("agui.activity", json!({ "id": id, "type": kind, "content": content }))
@@ -75,13 +73,21 @@ fn media_of_the_assistant_are_one_activity_each() {
             "DATA_BLOCK_DELTA",
             json!({ "block_id": "c", "media_type": "image/png", "url": "https://example.invalid/a.png" })
         ),
+        // The type may come with the bytes only.
+        python("DATA_BLOCK_START", json!({ "block_id": "d", "name": "voice" })),
+        python(
+            "DATA_BLOCK_DELTA",
+            json!({ "block_id": "d", "media_type": "audio/wav", "data": "QUJD" })
+        ),
+        python("DATA_BLOCK_END", json!({ "block_id": "d" })),
         python("REPLY_END", json!({ "finished_reason": "completed" })),
     ];
     play(&lines).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 while it sounds",
         "ACTIVITY_SNAPSHOT {\"messageId\":\"id-2\",\"activityType\":\"agentscope.media\",\"content\":{\"mediaType\":\"audio/wav\",\"name\":\"a.wav\",\"data\":\"QUJDREVG\"}}",
-        "ACTIVITY_SNAPSHOT {\"messageId\":\"id-3\",\"activityType\":\"agentscope.media\",\"content\":{\"mediaType\":\"image/png\",\"url\":\"https://example.invalid/a.png\"}}",
+        "ACTIVITY_SNAPSHOT {\"messageId\":\"id-3\",\"activityType\":\"agentscope.media\",\"content\":{\"mediaType\":\"audio/wav\",\"name\":\"voice\",\"data\":\"QUJD\"}}",
+        "ACTIVITY_SNAPSHOT {\"messageId\":\"id-4\",\"activityType\":\"agentscope.media\",\"content\":{\"mediaType\":\"image/png\",\"url\":\"https://example.invalid/a.png\"}}",
         "TEXT. id-1",
         SUCCESS,
     ]);
@@ -96,10 +102,12 @@ fn hints_are_for_the_model_unless_they_are_labelled() {
         start(),
         hint(json!(null)),
         hint(json!("{\"label\":\"System\"}")),
+        hint(json!("{\"label\":\"team\"}")),
         hint(json!("{\"label\":\"team\",\"sublabel\":\"bob\"}")),
         end(),
     ];
     play(&lines).gives(&[
+        "CUSTOM {\"name\":\"agentscope.hint\",\"value\":{\"label\":\"team\",\"text\":\"words\"}}",
         "CUSTOM {\"name\":\"agentscope.hint\",\"value\":{\"label\":\"team\",\"sublabel\":\"bob\",\"text\":\"words\"}}",
         SUCCESS,
     ]);

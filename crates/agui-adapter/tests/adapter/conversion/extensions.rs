@@ -9,11 +9,10 @@ use agui_adapter::{
     outbound::{AgentEventConverter, ConvertError, EndOutcome, Extensions, StreamContext},
 };
 use agui_protocol::Event;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Run, script::*, support::NOW};
+use super::{Run, SUCCESS, script::*, support::NOW};
 
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 const BROKEN: &str = "ERROR INTERNAL_ERROR The run failed because of a server error.";
 
 fn mapped(custom: &str, action: ConverterAction) -> ConverterSpec {
@@ -40,6 +39,7 @@ fn custom_events_are_renamed_dropped_or_mapped_by_the_configuration() {
         custom("my_state", json!({ "nothing": true })),
         custom("my_card", json!({ "id": "x", "type": "CARD", "content": {} })),
         custom("my_step", json!({ "name": "s", "phase": "start" })),
+        custom("my_step", json!("odd")),
         end(),
     ];
     run.play(&lines).gives(&[
@@ -49,6 +49,7 @@ fn custom_events_are_renamed_dropped_or_mapped_by_the_configuration() {
         "CUSTOM {\"name\":\"my_state\",\"value\":{\"nothing\":true}}",
         "ACTIVITY_SNAPSHOT {\"messageId\":\"id-1\",\"activityType\":\"CARD\",\"content\":{}}",
         "STEP_STARTED {\"stepName\":\"s\"}",
+        "CUSTOM {\"name\":\"my_step\",\"value\":\"odd\"}",
         "STEP_FINISHED {\"stepName\":\"s\"}",
         SUCCESS,
     ]);
@@ -72,6 +73,50 @@ fn events_are_stamped_dropped_and_marked_by_the_configuration() {
     for event in events {
         assert_eq!(json!({ "timestamp": event["timestamp"], "metadata": event["metadata"] }), base);
     }
+}
+
+#[test]
+fn timestamps_stand_on_every_event() {
+    let run = Run::with(|options| options.timestamps = true);
+    let at = |line: &str| format!("{line} {}", json!({ "timestamp": NOW }));
+    let finished = json!({ "outcome": { "type": "success" }, "timestamp": NOW });
+    run.play(&joined![start(), text("a"), end()]).gives_all(&[
+        &at("RUN t1 r1 1.0"),
+        &at("TEXT id-1"),
+        &at("TEXT+ id-1 a"),
+        &at("TEXT. id-1"),
+        &format!("FINISHED {finished}"),
+    ]);
+}
+
+/// AGENT_RESULT repeats the thinking, so it is not shown either.
+#[test]
+fn the_raw_event_never_leaks_thinking() {
+    let result = json!({ "result": { "id": "m", "name": "n", "role": "ASSISTANT", "content": [
+        { "type": "thinking", "thinking": "SECRET" }, { "type": "text", "text": "b" }] } });
+    let lines = joined![
+        start(),
+        think("SECRET"),
+        text("a"),
+        model_start(),
+        any("AGENT_RESULT", result),
+        end(),
+    ];
+    let mut run = Run::with(|options| options.enrichers = vec![EnricherSpec::RawEvent]);
+    run.keep_raw = true;
+    let json = |line: &str| serde_json::from_str::<Value>(line).expect("json");
+    let raw = |sent: &str, of: String| format!("{sent} {}", json!({ "rawEvent": json(&of) }));
+    let finished = json!({ "outcome": { "type": "success" }, "rawEvent": json(&end()) });
+    run.play(&lines).gives_all(&[
+        &raw("RUN t1 r1 1.0", start()),
+        &raw("TEXT id-1", text("a")),
+        &raw("TEXT+ id-1 a", text("a")),
+        "TEXT id-2",
+        "TEXT+ id-2 b",
+        "TEXT. id-2",
+        &raw("TEXT. id-1", end()),
+        &format!("FINISHED {finished}"),
+    ]);
 }
 
 /// Converts, or fails, in place of the built-in converter.

@@ -1,21 +1,15 @@
 //! What stops a run to ask.
 
-use std::sync::Arc;
-
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind},
-    options::{AdapterOptions, FrontendToolOutcome, Peer},
-    outbound::{EndOutcome, Extensions, RunSetup, StreamEnd},
+    options::{FrontendToolOutcome, ToolMergeMode},
+    outbound::EndOutcome,
 };
 use serde_json::{Value, json};
 
-use super::{
-    Played, Run, play,
-    script::*,
-    support::{adapter, input},
-};
+use super::{FRONTEND, Played, Run, SUCCESS, play, script::*, wire};
 
-fn approval(id: &str, call: &str, tool: &str) -> Value {
+pub fn approval(id: &str, call: &str, tool: &str) -> Value {
     json!({
         "id": id, "reason": "tool_call", "message": format!("Approve running {tool}?"),
         "toolCallId": call,
@@ -34,7 +28,7 @@ fn approval(id: &str, call: &str, tool: &str) -> Value {
     })
 }
 
-fn execution(id: &str, call: &str, tool: &str) -> Value {
+pub fn execution(id: &str, call: &str, tool: &str) -> Value {
     json!({
         "id": id, "reason": "tool_call", "message": format!("Run {tool} and answer with its result"),
         "toolCallId": call,
@@ -43,8 +37,9 @@ fn execution(id: &str, call: &str, tool: &str) -> Value {
     })
 }
 
+/// The run ends with these interrupts, and keeps them.
 #[track_caller]
-fn interrupts(played: &Played, before: &[&str], interrupts: &[Value]) {
+pub fn interrupts(played: &Played, before: &[&str], interrupts: &[Value]) {
     let outcome = json!({ "type": "interrupt", "interrupts": interrupts });
     let end = format!("FINISHED {}", json!({ "outcome": outcome }));
     played.gives(&[before, &[end.as_str()]].concat());
@@ -100,13 +95,54 @@ fn a_call_that_was_never_announced_is_shown_before_it_is_asked_about() {
 
 #[test]
 fn parts_of_an_interrupts_id_cannot_be_confused() {
-    let ask = |reply: &str, call: &str| {
-        let calls = json!([{ "type": "tool_use", "id": call, "name": "f", "input": {} }]);
-        any("REQUIRE_USER_CONFIRM", json!({ "replyId": reply, "toolCalls": calls }))
+    let ask = |reply: &str, call: Value| {
+        any("REQUIRE_USER_CONFIRM", json!({ "replyId": reply, "toolCalls": [call] }))
     };
-    let played = play(&joined![start(), ask("a:b", "c"), ask("a", "b:c"), ask("", "d"), end()]);
-    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
-    assert_eq!(ids, ["a%3Ab:c", "a:b%3Ac", "d"]);
+    let tool_use = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f" });
+    let mut with_input = tool_use("c");
+    with_input["input"] = json!({});
+    let played = play(&joined![
+        start(),
+        ask("a:b", with_input),
+        ask("a", tool_use("b:c")),
+        ask("", tool_use("d")),
+        end()
+    ]);
+    let approval = |id: &str, call: &str, metadata: Value| {
+        let mut approval = approval(id, call, "f");
+        approval["metadata"] = metadata;
+        approval
+    };
+    let kind = "permission_confirm";
+    let before = [
+        "CALL c f id-1",
+        "CALL+ c {}",
+        "CALL. c",
+        "CALL b:c f id-1",
+        "CALL. b:c",
+        "CALL d f id-1",
+        "CALL. d",
+    ];
+    let asks = [
+        approval(
+            "a%3Ab:c",
+            "c",
+            json!({ "agentscope.interruptKind": kind, "toolName": "f", "toolContent": "{}",
+                "replyId": "a:b" }),
+        ),
+        approval(
+            "a:b%3Ac",
+            "b:c",
+            json!({ "agentscope.interruptKind": kind, "toolName": "f", "toolContent": "",
+                "replyId": "a" }),
+        ),
+        approval(
+            "d",
+            "d",
+            json!({ "agentscope.interruptKind": kind, "toolName": "f", "toolContent": "" }),
+        ),
+    ];
+    interrupts(&played, &before, &asks);
 }
 
 #[test]
@@ -116,7 +152,7 @@ fn nobody_asks_when_there_is_nothing_to_ask() {
         any("REQUIRE_USER_CONFIRM", json!({ "replyId": "R", "toolCalls": [] })),
         end()
     ];
-    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+    play(&lines).gives(&[SUCCESS]);
 }
 
 #[test]
@@ -196,7 +232,7 @@ fn asks_that_the_stream_answers_itself_are_gone() {
         "TEXT id-4",
         "TEXT+ id-4 done",
         "TEXT. id-4",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -219,32 +255,29 @@ fn a_stream_that_stops_with_something_asked_is_a_pause() {
 
 #[test]
 fn a_question_interrupts_without_a_call() {
-    let question = |id: &str| {
+    let question = |id: &str, schema: Value| {
         AgentEvent::local(AgentEventKind::Question {
             id: id.to_owned(),
             message: "Which size?".to_owned(),
-            schema: json!({ "type": "object" }).as_object().cloned(),
+            schema: schema.as_object().cloned(),
         })
     };
-    let setup = RunSetup::new(Arc::new(input("{}")), Peer::Current);
-    let mut adapter = adapter(setup, AdapterOptions::default(), Extensions::default());
-    let mut events = Vec::new();
+    let sized = || question("q1", json!({ "type": "object" }));
     // Asked again, a question replaces itself.
-    for event in [question("q1"), question("q1"), question("q2")] {
-        assert!(adapter.on_event(&event, &mut events).is_none());
-    }
-    let end = adapter.finish(StreamEnd::Completed, &mut events);
-    let interrupt = |id: &str| {
-        json!({ "id": id, "reason": "input_required", "message": "Which size?",
-            "responseSchema": { "type": "object" },
-            "metadata": { "agentscope.interruptKind": "input_required" } })
-    };
-    interrupts(&Played { events, end }, &[], &[interrupt("r1:q1"), interrupt("r1:q2")]);
+    let events = [wire(start()), sized(), sized(), question("q2", json!(null)), wire(end())];
+    let metadata = json!({ "agentscope.interruptKind": "input_required" });
+    let expected = [
+        json!({ "id": "r1:q1", "reason": "input_required", "message": "Which size?",
+            "responseSchema": { "type": "object" }, "metadata": metadata }),
+        json!({ "id": "r1:q2", "reason": "input_required", "message": "Which size?",
+            "metadata": metadata }),
+    ];
+    interrupts(&Run::default().play_events(&events), &[], &expected);
 }
 
 #[test]
 fn calls_of_the_client_come_before_asks() {
-    let run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
+    let run = Run::with_input(FRONTEND);
     let lines = joined![
         start(),
         call("c1", "paint", "{}"),
@@ -270,11 +303,8 @@ fn calls_of_the_client_come_before_asks() {
 
 #[test]
 fn the_earlier_form_interrupts_for_the_clients_tools_too() {
-    let mut run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
-    run.options = AdapterOptions {
-        frontend_tool_outcome: FrontendToolOutcome::Interrupt,
-        ..AdapterOptions::default()
-    };
+    let mut run = Run { excused: &["INT-24"], ..Run::with_input(FRONTEND) };
+    run.options.frontend_tool_outcome = FrontendToolOutcome::Interrupt;
     let lines = joined![start(), confirm(&[("c2", "find")]), external(&[("c1", "paint")]), end(),];
     let mut paint = execution("R2:c1", "c1", "paint");
     paint["metadata"]["agentscope.interruptKind"] = "frontend_tool".into();
@@ -289,13 +319,28 @@ fn the_earlier_form_interrupts_for_the_clients_tools_too() {
     interrupts(&run.play(&lines), &before, &[approval("R2:c2", "c2", "find"), paint]);
 }
 
+/// What the client offers the agent never hears of.
+#[test]
+fn with_the_agents_tools_only_a_name_of_the_client_is_the_agents_tool() {
+    let mut run = Run { excused: &["INT-24"], ..Run::with_input(FRONTEND) };
+    run.options.tool_merge_mode = ToolMergeMode::AgentOnly;
+    let lines =
+        joined![start(), call("c1", "paint", "{\"a\":1}"), external(&[("c1", "paint")]), end()];
+    let before = ["CALL c1 paint id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    interrupts(&run.play(&lines), &before, &[execution("R2:c1", "c1", "paint")]);
+}
+
 #[test]
 fn a_cancelled_or_failed_run_raises_nothing() {
     let asked = joined![start(), confirm(&[("c1", "find")])];
+    let call = ["CALL c1 find id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
     let cancelled = play(&joined![asked.clone(), agent_result("", "INTERRUPTED"), end()]);
+    let end = "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}";
+    cancelled.gives(&[&call[..], &[end]].concat());
     assert_eq!((cancelled.end.outcome, cancelled.end.open), (EndOutcome::Cancelled, Vec::new()));
     let error =
         json!({ "finished_reason": "error", "error": { "type": "upstream", "message": "x" } });
     let failed = play(&joined![asked, python("REPLY_END", error)]);
+    failed.gives(&[&call[..], &["ERROR MODEL_ERROR x"]].concat());
     assert_eq!(failed.end.open, []);
 }

@@ -1,12 +1,14 @@
 //! Clients older than 1.0.
 
-use agui_adapter::{
-    options::{AdapterOptions, Peer},
-    outbound::StreamEnd,
-};
+use agui_adapter::{options::Peer, outbound::StreamEnd};
 use serde_json::json;
 
-use super::{Run, script::*};
+use super::{
+    FRONTEND, Run,
+    interrupts::{approval, interrupts},
+    script::*,
+    subagents::told,
+};
 
 fn legacy(json: &str) -> Run {
     let mut run = Run { peer: Peer::Legacy, ..Run::with_input(json) };
@@ -17,8 +19,15 @@ fn legacy(json: &str) -> Run {
 #[test]
 fn a_success_has_no_outcome() {
     legacy("{}").play(&joined![start(), end()]).gives(&["FINISHED"]);
-    let tools = r#"{"tools":[{"name":"paint","description":"d"}]}"#;
-    legacy(tools).play(&joined![start(), call("c1", "paint", "{}"), end()]).gives(&[
+    let lines = joined![
+        start(),
+        call("c1", "paint", "{}"),
+        result_start("c1", "paint"),
+        result_end("c1", "running"),
+        external(&[("c1", "paint")]),
+        end()
+    ];
+    legacy(FRONTEND).play(&lines).gives(&[
         "CALL c1 paint id-1",
         "CALL+ c1 {}",
         "CALL. c1",
@@ -41,7 +50,8 @@ fn a_cancelled_run_is_an_error() {
 #[test]
 fn an_interrupt_stays_one() {
     let played = legacy("{}").play(&joined![start(), confirm(&[("c1", "find")]), end()]);
-    assert_eq!(played.values()[4]["outcome"]["type"], "interrupt");
+    let before = ["CALL c1 find id-1", "CALL+ c1 {\"a\":1}", "CALL. c1"];
+    interrupts(&played, &before, &[approval("R2:c1", "c1", "find")]);
 }
 
 #[test]
@@ -54,8 +64,7 @@ fn parts_of_a_result_become_their_text() {
         call("c2", "f", "{}"),
         result_text("c1", "a"),
         result_data("c1", image.clone()),
-        result_text("c1", "b"),
-        result_end("c1", "success"),
+        nameless_result("c1", "b"),
         result_data("c2", image),
         result_end("c2", "success"),
         end(),
@@ -78,21 +87,11 @@ fn a_child_is_told_without_subagent_events() {
     let child =
         joined![any("AGENT_START", json!({ "name": "R" })), text("x"), any("AGENT_END", json!({}))];
     let lines = joined![start(), from("main/a", child), end()];
-    let run = Run { options: AdapterOptions::default(), ..legacy("{}") };
-    let value = |kind: &str, rest: serde_json::Value| {
-        let mut value = json!({ "source": "main/a", "type": kind, "subagentRunId": "id-1" });
-        for (key, member) in rest.as_object().expect("object") {
-            value[key] = member.clone();
-        }
-        value
-    };
-    let custom = |name: &str, value: serde_json::Value| {
-        format!("CUSTOM {}", json!({ "name": name, "value": value }))
-    };
-    run.play(&lines).gives(&[
-        &custom("subagent.lifecycle", value("AGENT_START", json!({ "name": "R" }))),
-        &custom("subagent.text", value("TEXT_BLOCK_DELTA", json!({ "delta": "x" }))),
-        &custom("subagent.lifecycle", value("AGENT_END", json!({ "name": "R" }))),
+    let told = |kind: &str, members| told(("main/a", Some("id-1")), kind, members);
+    legacy("{}").play(&lines).gives(&[
+        &told("lifecycle", json!({ "type": "AGENT_START", "name": "R" })),
+        &told("text", json!({ "type": "TEXT_BLOCK_DELTA", "delta": "x" })),
+        &told("lifecycle", json!({ "type": "AGENT_END", "name": "R" })),
         "FINISHED",
     ]);
 }

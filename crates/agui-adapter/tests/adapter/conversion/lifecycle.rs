@@ -3,9 +3,7 @@
 use agui_adapter::outbound::{EndOutcome, RunFailure, StreamEnd};
 use serde_json::json;
 
-use super::{Run, play, script::*, support::input};
-
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+use super::{Run, SUCCESS, play, script::*};
 
 #[test]
 fn start_and_end_of_the_agent_are_those_of_the_run() {
@@ -17,16 +15,20 @@ fn start_and_end_of_the_agent_are_those_of_the_run() {
 #[test]
 fn the_input_is_echoed_only_on_demand() {
     let run = Run::with(|options| options.echo_input = true);
-    let first = run.play(&joined![start(), end()]).lines().remove(0);
-    let echo = json!({ "input": input("{}") });
-    assert_eq!(first, format!("RUN t1 r1 1.0 {echo}"));
+    let echo = json!({ "threadId": "t1", "runId": "r1", "protocolVersion": "1.0",
+        "messages": [{ "role": "user", "id": "u1", "content": "hi" }], "tools": [], "context": [] });
+    run.play(&joined![start(), end()])
+        .gives_all(&[&format!("RUN t1 r1 1.0 {}", json!({ "input": echo })), SUCCESS]);
 }
 
 #[test]
-fn the_parent_run_is_repeated() {
-    let run = Run::with_input(r#"{"parentRunId":"r0"}"#);
-    let first = run.play(&joined![start(), end()]).lines().remove(0);
-    assert_eq!(first, "RUN t1 r1 1.0 {\"parentRunId\":\"r0\"}");
+fn run_started_repeats_the_parent_run_and_the_servers_metadata() {
+    let mut run = Run::with_input(r#"{"parentRunId":"r0"}"#);
+    run.started_metadata.insert("agentscope.droppedMessages".to_owned(), json!(2));
+    run.play(&joined![start(), end()]).gives_all(&[
+        "RUN t1 r1 1.0 {\"parentRunId\":\"r0\",\"metadata\":{\"agentscope.droppedMessages\":2}}",
+        SUCCESS,
+    ]);
 }
 
 #[test]
@@ -68,6 +70,30 @@ fn everything_open_closes_at_the_end() {
         "SPAN. id-2",
         "CALL. c1",
         "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
+    ]);
+    let run = Run::with(|options| options.enable_reasoning = true);
+    let lines = joined![
+        start(),
+        call_start("c1", "f"),
+        call_start("c2", "f"),
+        think("a"),
+        text("b"),
+        end()
+    ];
+    run.play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL c2 f id-1",
+        "SPAN id-2",
+        "THINK id-2",
+        "THINK+ id-2 a",
+        "THINK. id-2",
+        "SPAN. id-2",
+        "TEXT id-3",
+        "TEXT+ id-3 b",
+        "TEXT. id-3",
+        "CALL. c1",
+        "CALL. c2",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\",\"c2\"]}}",
     ]);
 }
 
@@ -122,6 +148,7 @@ fn the_metadata_of_a_failure_stands_on_the_error() {
 fn old_clients_get_a_finish_behind_the_error_on_demand() {
     let mut run = failing(RunFailure::new("INTERNAL_ERROR", "Sorry."));
     run.options.emit_run_finished_after_error = true;
+    run.excused = &["LIFE-3"];
     run.play(&joined![start()]).gives(&["ERROR INTERNAL_ERROR Sorry.", "FINISHED"]);
 }
 
@@ -198,6 +225,8 @@ fn the_reason_of_a_python_run_stands_on_its_end() {
         let error = json!({ "type": class, "message": "Said so." });
         assert_eq!(ended("error", error), format!("ERROR {code} Said so."));
     }
+    let silent = json!({ "type": "internal", "message": "" });
+    assert_eq!(ended("error", silent), "ERROR UPSTREAM_ERROR The agent failed.");
     let foreign = json!({ "type": "Traceback", "message": "/secret/path" });
     assert_eq!(ended("error", foreign), "ERROR UPSTREAM_ERROR The agent failed.");
 }

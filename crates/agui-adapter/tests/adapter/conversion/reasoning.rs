@@ -4,11 +4,10 @@ use serde_json::json;
 
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind},
-    options::{AdapterOptions, EnricherSpec, Peer, SubagentEvents},
-    outbound::{Extensions, RunSetup},
+    options::{EnricherSpec, SubagentEvents},
 };
 
-use super::{Run, play, script::*, support};
+use super::{Run, SUCCESS, play, script::*, wire};
 
 fn reasoning() -> Run {
     Run::with(|options| options.enable_reasoning = true)
@@ -17,12 +16,7 @@ fn reasoning() -> Run {
 #[test]
 fn thinking_is_nothing_by_default() {
     let lines = joined![start(), think("secret"), think_end(), text("b"), end()];
-    play(&lines).gives(&[
-        "TEXT id-1",
-        "TEXT+ id-1 b",
-        "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
-    ]);
+    play(&lines).gives(&["TEXT id-1", "TEXT+ id-1 b", "TEXT. id-1", SUCCESS]);
 }
 
 #[test]
@@ -51,7 +45,7 @@ fn each_block_is_a_span_and_closes_before_text_and_calls() {
 #[test]
 fn a_block_without_characters_is_nothing() {
     let lines = joined![start(), think(""), think_end(), end()];
-    reasoning().play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+    reasoning().play(&lines).gives(&[SUCCESS]);
 }
 
 #[test]
@@ -62,8 +56,25 @@ fn thinking_without_end_closes_at_the_end_of_the_run() {
         "THINK+ id-1 a",
         "THINK. id-1",
         "SPAN. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
+}
+
+#[test]
+fn what_is_hidden_is_cut_out_of_an_unknown_event() {
+    let secret = "SECRET-THOUGHT";
+    let lines = joined![
+        start(),
+        any(
+            "NEW_KIND",
+            json!({ "thinking": secret, "hint": secret, "content": [
+                { "type": "thinking", "thinking": secret }, { "type": "text", "text": "ok" }] })
+        ),
+        end(),
+    ];
+    let rest = json!({ "content": [{ "type": "text", "text": "ok" }], "type": "NEW_KIND",
+        "createdAt": "2026-01-01T00:00:00Z" });
+    play(&lines).gives(&[&format!("RAW {}", json!({ "event": rest })), SUCCESS]);
 }
 
 /// Thinking can travel in a block of its own, in a finished message, in an event nobody knows, in
@@ -78,7 +89,8 @@ fn switched_off_thinking_leaks_by_no_way() {
         think_end(),
         any("NEW_KIND", json!({ "block": block, "list": [block], "thinking": secret })),
         any("HINT_BLOCK", json!({ "replyId": "R", "blockId": "h", "hint": secret })),
-        from("main/a", think(secret)),
+        // In CUSTOM form the thinking lets the call's end go.
+        from("main/a", joined![call("c1", "f", "{}"), think(secret)]),
         any(
             "AGENT_RESULT",
             json!({ "result": { "id": "m", "name": "n", "role": "ASSISTANT", "content": [block] } })
@@ -100,49 +112,36 @@ fn switched_off_thinking_leaks_by_no_way() {
 
 #[test]
 fn an_encrypted_artefact_hangs_on_the_message_of_its_block() {
-    let options = AdapterOptions { enable_reasoning: true, ..AdapterOptions::default() };
-    let setup = RunSetup::new(std::sync::Arc::new(support::input("{}")), Peer::Current);
-    let mut adapter = support::adapter(setup, options, Extensions::default());
-    let end = |encrypted: &str| AgentEventKind::ThinkingBlockEnd {
-        reply: "R".to_owned(),
-        block: "b".to_owned(),
-        encrypted: Some(encrypted.to_owned()),
+    let (reply, block) = (|| "R".to_owned(), || "b".to_owned());
+    let end_block = |encrypted: &str| {
+        AgentEvent::local(AgentEventKind::ThinkingBlockEnd {
+            reply: reply(),
+            block: block(),
+            encrypted: Some(encrypted.to_owned()),
+        })
     };
-    let delta = AgentEventKind::ThinkingBlockDelta {
-        reply: "R".to_owned(),
-        block: "b".to_owned(),
+    let delta = AgentEvent::local(AgentEventKind::ThinkingBlockDelta {
+        reply: reply(),
+        block: block(),
         delta: "a".to_owned(),
+    });
+    let value = |message: &str, value: &str| {
+        let members = json!({ "subtype": "message", "entityId": message, "encryptedValue": value });
+        format!("REASONING_ENCRYPTED_VALUE {members}")
     };
-    let mut events = Vec::new();
-    for kind in [delta, end("sig-1"), end("sig-2")] {
-        assert!(adapter.on_event(&AgentEvent::local(kind), &mut events).is_none());
-    }
-    let lines: Vec<_> = events
-        .iter()
-        .map(|event| super::line(serde_json::to_value(event).expect("json")))
-        .collect();
-    let value = "REASONING_ENCRYPTED_VALUE";
-    assert_eq!(
-        lines,
-        [
-            "RUN t1 r1 1.0".to_owned(),
-            "SPAN id-1".to_owned(),
-            "THINK id-1".to_owned(),
-            "THINK+ id-1 a".to_owned(),
-            "THINK. id-1".to_owned(),
-            format!(
-                "{value} {}",
-                json!({ "subtype": "message", "entityId": "id-1", "encryptedValue": "sig-1" })
-            ),
-            "SPAN. id-1".to_owned(),
-            "SPAN id-2".to_owned(),
-            "THINK id-2".to_owned(),
-            "THINK. id-2".to_owned(),
-            format!(
-                "{value} {}",
-                json!({ "subtype": "message", "entityId": "id-2", "encryptedValue": "sig-2" })
-            ),
-            "SPAN. id-2".to_owned(),
-        ]
-    );
+    let events = [wire(start()), delta, end_block("sig-1"), end_block("sig-2"), wire(end())];
+    reasoning().play_events(&events).gives(&[
+        "SPAN id-1",
+        "THINK id-1",
+        "THINK+ id-1 a",
+        "THINK. id-1",
+        &value("id-1", "sig-1"),
+        "SPAN. id-1",
+        "SPAN id-2",
+        "THINK id-2",
+        "THINK. id-2",
+        &value("id-2", "sig-2"),
+        "SPAN. id-2",
+        SUCCESS,
+    ]);
 }

@@ -1,33 +1,21 @@
 //! Odd streams that once broke a rule; each was shrunk from a random run.
 
-use agui_adapter::{
-    model::{AgentEvent, AgentEventKind},
-    options::{AdapterOptions, Peer},
-    outbound::{Extensions, RunSetup, StreamEnd},
-    resume::decide,
-};
+use agui_adapter::model::{AgentEvent, AgentEventKind};
 use serde_json::json;
 
-use super::{
-    Run, play,
-    script::*,
-    support::{adapter, input},
-};
+use super::{Played, Run, SUCCESS, play, resume::resumed, script::*, wire};
 
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
-
-fn denied() -> Run {
+/// Goes on from a run whose call `d1` was denied.
+#[track_caller]
+fn denied(lines: &[String]) -> Played {
     let first = play(&joined![start(), confirm(&[("d1", "find")]), end()]);
-    let entry = json!({ "interruptId": "R2:d1", "status": "cancelled" });
-    let entries = [serde_json::from_value(entry).expect("an entry")];
-    let answered = decide(&entries, &first.end.open).expect("decisions");
-    Run { answered, ..Run::with_input(r#"{"messages":[]}"#) }
+    resumed(&first, "cancelled", json!(null), lines)
 }
 
 #[test]
 fn a_childs_result_under_the_id_of_a_denied_call_does_not_answer_it() {
     let lines = joined![start(), from("main/a", result_end("d1", "success")), end()];
-    denied().play(&lines).gives(&[
+    denied(&lines).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
         "CALL id-2 unknown_tool id-3 @id-1",
         "CALL. id-2 @id-1",
@@ -47,8 +35,7 @@ fn a_denied_call_that_is_answered_twice_is_answered_once() {
         confirmed("d1", "find", false),
         end(),
     ];
-    denied()
-        .play(&lines)
+    denied(&lines)
         .gives(&["RESULT id-1 d1  {\"metadata\":{\"agentscope.state\":\"denied\"}}", SUCCESS]);
 }
 
@@ -59,7 +46,7 @@ fn a_childs_call_under_the_id_of_a_denied_call_is_shown() {
         from("main/a", joined![call("d1", "find", "{}"), result("d1", "A")]),
         end()
     ];
-    denied().play(&lines).gives(&[
+    denied(&lines).gives(&[
         "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
         "RESULT id-2 d1 Permission denied by user {\"metadata\":{\"agentscope.state\":\"denied\"}}",
         "CALL id-3 find id-4 @id-1",
@@ -97,15 +84,11 @@ fn a_childs_stray_result_does_not_answer_its_parents_call() {
 #[test]
 fn a_call_asked_about_in_two_ways_is_one_interrupt() {
     let lines = joined![start(), external(&[("c1", "f")]), confirm(&[("c1", "f")]), end()];
-    let played = play(&lines);
-    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
-    assert_eq!(ids, ["R2:c1"]);
+    assert_eq!(play(&lines).open_ids(), ["R2:c1"]);
 }
 
 #[test]
 fn questions_of_two_children_have_two_ids() {
-    let setup = RunSetup::new(std::sync::Arc::new(input("{}")), Peer::Current);
-    let mut adapter = adapter(setup, AdapterOptions::default(), Extensions::default());
     let question = || {
         AgentEvent::local(AgentEventKind::Question {
             id: "q1".to_owned(),
@@ -113,13 +96,9 @@ fn questions_of_two_children_have_two_ids() {
             schema: None,
         })
     };
-    let mut events = Vec::new();
-    for event in [question(), question().from_source("main/a"), question().from_source("main/b")] {
-        assert!(adapter.on_event(&event, &mut events).is_none());
-    }
-    let end = adapter.finish(StreamEnd::Completed, &mut events);
-    let ids: Vec<_> = end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
-    assert_eq!(ids, ["r1:q1", "r1:id-1:q1", "r1:id-2:q1"]);
+    let (a, b) = (question().from_source("main/a"), question().from_source("main/b"));
+    let played = Run::default().play_events(&[wire(start()), question(), a, b, wire(end())]);
+    assert_eq!(played.open_ids(), ["r1:q1", "r1:id-1:q1", "r1:id-2:q1"]);
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! Tool results.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
-use super::{Run, play, script::*};
-
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+use super::{Run, SUCCESS, play, script::*};
 
 #[test]
 fn content_is_the_text_as_the_tool_said_it() {
@@ -15,13 +11,14 @@ fn content_is_the_text_as_the_tool_said_it() {
         call("c1", "a", "{}"),
         call("c2", "b", "{}"),
         call("c3", "c", "{}"),
-        result("c1", "Transferred."),
+        result_start("c1", "a"),
+        result_text("c1", "Transferred."),
+        nameless_result("c1", ""),
         result_start("c2", "b"),
         result_text("c2", "{\"a\":"),
-        result_text("c2", "[1,2]}"),
-        result_end("c2", "success"),
+        nameless_result("c2", "[1,2]}"),
         result_start("c3", "c"),
-        result_end("c3", "success"),
+        nameless_result("c3", ""),
         end(),
     ];
     play(&lines).gives(&[
@@ -56,20 +53,52 @@ fn every_result_has_an_id_of_its_own() {
         result_start("c", "f"),
         result_start("b:c", "f"),
         result_text("c", "C"),
-        result_text("b:c", "B"),
-        result_end("c", "success"),
-        result_end("b:c", "success"),
+        nameless_result("b:c", "B"),
+        nameless_result("c", "C"),
     ];
-    let values = play(&joined![start(), round.clone(), round, end()]).values();
-    let ids: HashSet<&str> = values
-        .iter()
-        .flat_map(|event| {
-            let own = if event["type"] == "TOOL_CALL_RESULT" { "messageId" } else { "toolCallId" };
-            event[own].as_str()
-        })
-        .collect();
-    // Four calls and four results.
-    assert_eq!(ids.len(), 8);
+    play(&joined![start(), round.clone(), round, end()]).gives(&[
+        "CALL b:c f id-1",
+        "CALL+ b:c {}",
+        "CALL c f id-1",
+        "CALL+ c {}",
+        "CALL. b:c",
+        "CALL. c",
+        "RESULT id-2 b:c B",
+        "RESULT id-3 c CC",
+        "CALL id-4 f id-5",
+        "CALL+ id-4 {}",
+        "CALL id-6 f id-5",
+        "CALL+ id-6 {}",
+        "CALL. id-4",
+        "CALL. id-6",
+        "RESULT id-7 id-4 B",
+        "RESULT id-8 id-6 CC",
+        SUCCESS,
+    ]);
+}
+
+/// A result closes its own call; the other stays open.
+#[test]
+fn results_of_one_reply_have_messages_of_their_own() {
+    let lines = joined![
+        start(),
+        call_start("c1", "f"),
+        call_start("c2", "f"),
+        result_text("c1", "A"),
+        result_text("c2", "B"),
+        result_end("c1", "success"),
+        result_end("c2", "success"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL c2 f id-1",
+        "CALL. c1",
+        "RESULT id-2 c1 A",
+        "CALL. c2",
+        "RESULT id-3 c2 B",
+        SUCCESS,
+    ]);
 }
 
 #[test]
@@ -99,21 +128,80 @@ fn media_become_parts_and_text_around_them_too() {
         call("c1", "shot", "{}"),
         result_text("c1", "Here: "),
         result_data("c1", image),
-        result_text("c1", "done"),
+        nameless_result("c1", "done"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 shot id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        &parts(json!([
+            { "type": "text", "text": "Here: " },
+            { "type": "image",
+              "source": { "type": "data", "value": "QUJD", "mimeType": "image/png" } },
+            { "type": "text", "text": "done" },
+        ])),
+        SUCCESS,
+    ]);
+}
+
+/// The first result of a run, if it is one of parts.
+fn parts(parts: Value) -> String {
+    format!("RESULT id-2 c1 {}", json!({ "content": parts }))
+}
+
+fn python_data(mut members: Value) -> String {
+    members["tool_call_id"] = "c1".into();
+    python("TOOL_RESULT_DATA_DELTA", members)
+}
+
+/// Python sends a picture piece by piece, and a link without saying what is behind it.
+#[test]
+fn media_in_a_result_makes_parts_in_their_order() {
+    let lines = joined![
+        start(),
+        call_start("c1", "draw"),
+        result_text("c1", "Here: "),
+        python_data(json!({ "block_id": "p", "media_type": "image/png", "data": "QUJ" })),
+        python_data(json!({ "block_id": "p", "data": "D" })),
+        python_data(json!({ "block_id": "u", "url": "https://example.invalid/a.pdf" })),
+        nameless_result("c1", "done"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL c1 draw id-1",
+        "CALL. c1",
+        &parts(json!([
+            { "type": "text", "text": "Here: " },
+            { "type": "image",
+              "source": { "type": "data", "value": "QUJD", "mimeType": "image/png" } },
+            { "type": "document",
+              "source": { "type": "url", "value": "https://example.invalid/a.pdf" } },
+            { "type": "text", "text": "done" },
+        ])),
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn the_name_of_a_medium_stands_in_its_metadata() {
+    let lines = joined![
+        start(),
+        call_start("c1", "draw"),
+        python_data(json!({ "media_type": "image/png", "name": "a.png", "data": "QUJD" })),
         result_end("c1", "success"),
         end(),
     ];
-    let played = play(&lines);
-    assert_eq!(
-        played.values()[4],
-        json!({ "type": "TOOL_CALL_RESULT", "messageId": "id-2", "toolCallId": "c1", "role": "tool",
-            "content": [
-                { "type": "text", "text": "Here: " },
-                { "type": "image",
-                  "source": { "type": "data", "value": "QUJD", "mimeType": "image/png" } },
-                { "type": "text", "text": "done" },
-            ] })
-    );
+    play(&lines).gives(&[
+        "CALL c1 draw id-1",
+        "CALL. c1",
+        &parts(json!([
+            { "type": "image",
+              "source": { "type": "data", "value": "QUJD", "mimeType": "image/png" },
+              "metadata": { "name": "a.png" } },
+        ])),
+        SUCCESS,
+    ]);
 }
 
 #[test]
@@ -123,8 +211,7 @@ fn a_text_block_of_a_result_stands_on_a_line_of_its_own() {
         call("c1", "a", "{}"),
         result_text("c1", "hel"),
         result_data("c1", json!({ "type": "text", "text": "structured" })),
-        result_text("c1", "lo"),
-        result_end("c1", "success"),
+        nameless_result("c1", "lo"),
         end(),
     ];
     play(&lines).gives(&[
@@ -145,12 +232,8 @@ fn large_results_and_arguments_arrive_whole() {
     lines.push(args("c1", &"a".repeat(1_000_000)));
     lines.extend((0..1_000).map(|_| result_text("c1", &piece)));
     let base64 = "QUJD".repeat(500);
-    let data = |_| {
-        python(
-            "TOOL_RESULT_DATA_DELTA",
-            json!({ "tool_call_id": "c1", "block_id": "b", "media_type": "image/png", "data": base64 }),
-        )
-    };
+    let data =
+        |_| python_data(json!({ "block_id": "b", "media_type": "image/png", "data": base64 }));
     lines.extend((0..1_000).map(data));
     lines.extend(joined![result_end("c1", "success"), text(&"t".repeat(1_000_000)), end()]);
     let values = play(&lines).values();
@@ -195,11 +278,7 @@ fn a_result_for_an_unknown_call_brings_the_call_with_it() {
 
 #[test]
 fn a_result_for_a_call_of_the_history_comes_alone() {
-    let run = Run::with_input(
-        r#"{"messages":[
-            {"id":"m1","role":"assistant","toolCalls":[
-                {"id":"c0","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
-    );
+    let run = Run::default().knowing(&[("c0", "f", None)]);
     run.play(&joined![start(), result("c0", "A"), end()]).gives(&["RESULT id-1 c0 A", SUCCESS]);
 }
 
@@ -208,6 +287,31 @@ fn a_second_result_for_a_call_is_left_out() {
     let lines =
         joined![start(), call("c1", "f", "{}"), result("c1", "A"), result("c1", "B"), end()];
     play(&lines).gives(&["CALL c1 f id-1", "CALL+ c1 {}", "CALL. c1", "RESULT id-2 c1 A", SUCCESS]);
+}
+
+#[test]
+fn a_finished_call_beside_a_suspended_one_keeps_its_result() {
+    let lines = joined![
+        start(),
+        call_start("c1", "f"),
+        call_start("c2", "g"),
+        nameless_result("c1", "A"),
+        result_end("c2", "running"),
+        end(),
+    ];
+    let outcome = json!({ "type": "interrupt", "interrupts": [{
+        "id": "R2:c2", "reason": "tool_call", "message": "Run g and answer with its result",
+        "toolCallId": "c2",
+        "metadata": { "agentscope.interruptKind": "external_execution", "toolName": "g",
+            "toolContent": "", "replyId": "R2" } }] });
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL c2 g id-1",
+        "CALL. c1",
+        "RESULT id-2 c1 A",
+        "CALL. c2",
+        &format!("FINISHED {}", json!({ "outcome": outcome })),
+    ]);
 }
 
 #[test]

@@ -8,12 +8,15 @@ use agui_adapter::{
 use agui_protocol::ResumeEntry;
 use serde_json::{Value, json};
 
-use super::{Played, Run, play, script::*, support::input};
-
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
+use super::{
+    FRONTEND, Played, Run, SUCCESS, made, play,
+    script::*,
+    subagents::{CHILD, child_end, child_start},
+    support::input,
+};
 
 /// The answers to everything that is open, all alike.
-fn answers(end: &RunEnd, status: &str, payload: &Value) -> Vec<Decision> {
+pub fn answers(end: &RunEnd, status: &str, payload: &Value) -> Vec<Decision> {
     let entry = |open: &agui_adapter::resume::OpenInterrupt| -> ResumeEntry {
         let mut entry = json!({ "interruptId": open.interrupt.id, "status": status });
         if !payload.is_null() {
@@ -29,10 +32,28 @@ fn asked() -> Played {
     play(&joined![start(), call("c1", "find", "{\"a\":1}"), confirm(&[("c1", "find")]), end()])
 }
 
+/// Goes on with the same answer to everything. Whether the client sends the calls in its messages
+/// makes no difference.
 #[track_caller]
-fn resumed(first: &Played, status: &str, payload: Value, lines: &[String]) -> Played {
+pub fn resumed(first: &Played, status: &str, payload: Value, lines: &[String]) -> Played {
     let answered = answers(&first.end, status, &payload);
-    Run { answered, ..Run::with_input(r#"{"messages":[]}"#) }.play(lines)
+    let bare = Run {
+        answered: answered.clone(),
+        excused: &["TOOL-14"],
+        ..Run::with_input(r#"{"messages":[]}"#)
+    };
+    let messages = first.end.open.iter().filter_map(|open| {
+        let call = open.call.as_ref()?;
+        let mut message = made(&call.wire_id, &call.name);
+        if let Some(owner) = &open.interrupt.subagent_run_id {
+            message["subagentRunId"] = json!(owner);
+        }
+        Some(message)
+    });
+    let messages = json!({ "messages": messages.collect::<Vec<_>>() });
+    let played = Run { answered, ..Run::with_input(&messages.to_string()) }.play(lines);
+    assert_eq!(bare.play(lines).lines(), played.lines());
+    played
 }
 
 const DENIED: &str = "{\"metadata\":{\"agentscope.state\":\"denied\"}}";
@@ -153,25 +174,19 @@ fn a_result_that_goes_on_without_a_start_answers_the_stored_call() {
 #[test]
 fn an_answer_beside_a_tool_message_is_still_sent() {
     let answered = answers(&suspended().end, "resolved", &json!("A"));
-    let messages = r#"{"messages":[
-        {"id":"m1","role":"assistant","toolCalls":[
-            {"id":"c1","type":"function","function":{"name":"print","arguments":"{}"}}]},
-        {"id":"m2","role":"tool","toolCallId":"c1","content":"from the client"}]}"#;
-    let run = Run { answered, ..Run::with_input(messages) };
-    let mut lines = run.play_unchecked(&joined![start(), result("c1", "A"), end()]);
-    assert_eq!(lines.split_off(1), ["RESULT id-1 c1 A", SUCCESS]);
+    let run = Run { answered, excused: &["TOOL-15"], ..Run::default() };
+    run.knowing(&[("c1", "print", Some("from the client"))])
+        .play(&joined![start(), result("c1", "A"), end()])
+        .gives(&["RESULT id-1 c1 A", SUCCESS]);
 }
 
 #[test]
 fn a_tool_message_answers_a_call_of_the_clients_tool() {
-    let messages = r#"{"tools":[{"name":"paint","description":"d"}],"messages":[
-        {"id":"m1","role":"assistant","toolCalls":[
-            {"id":"c1","type":"function","function":{"name":"paint","arguments":"{}"}}]},
-        {"id":"m2","role":"tool","toolCallId":"c1","content":"painted"}]}"#;
+    let run = || Run::with_input(FRONTEND).knowing(&[("c1", "paint", Some("painted"))]);
     let text = ["TEXT id-1", "TEXT+ id-1 Nice.", "TEXT. id-1", SUCCESS];
     let java =
         joined![start(), executed("c1", "paint", "painted"), text_of("R", "b", "Nice."), end()];
-    Run::with_input(messages).play(&java).gives(&text);
+    run().play(&java).gives(&text);
     let python = joined![
         start(),
         python("TOOL_RESULT_TEXT_DELTA", json!({ "tool_call_id": "c1", "delta": "painted" })),
@@ -179,22 +194,56 @@ fn a_tool_message_answers_a_call_of_the_clients_tool() {
         text_of("R", "b", "Nice."),
         end(),
     ];
-    Run::with_input(messages).play(&python).gives(&text);
+    run().play(&python).gives(&text);
+}
+
+/// What a run left open that interrupts for the client's tool.
+fn painting() -> Played {
+    let mut run = Run { excused: &["INT-24"], ..Run::with_input(FRONTEND) };
+    run.options.frontend_tool_outcome = FrontendToolOutcome::Interrupt;
+    run.play(&joined![start(), external(&[("c1", "paint")]), end()])
 }
 
 #[test]
 fn an_answer_to_an_interrupt_of_the_clients_tool_is_sent() {
-    let tools = r#"{"tools":[{"name":"paint","description":"d"}],"messages":[]}"#;
-    let options = || AdapterOptions {
+    let answered = answers(&painting().end, "resolved", &json!("painted"));
+    let options = AdapterOptions {
         frontend_tool_outcome: FrontendToolOutcome::Interrupt,
         ..AdapterOptions::default()
     };
-    let first = Run { options: options(), ..Run::with_input(tools) };
-    let first = first.play(&joined![start(), external(&[("c1", "paint")]), end()]);
-    let answered = answers(&first.end, "resolved", &json!("painted"));
-    let run = Run { answered, options: options(), input: input(tools), ..Run::default() };
+    let input = input(r#"{"tools":[{"name":"paint","description":"d"}],"messages":[]}"#);
+    let run = Run { answered, options, input, excused: &["TOOL-14"], ..Run::default() };
     run.play(&joined![start(), executed("c1", "paint", "painted"), end()])
         .gives(&["RESULT id-1 c1 painted", SUCCESS]);
+}
+
+#[test]
+fn the_clients_own_tool_message_is_not_repeated_as_a_result() {
+    let answered = answers(&painting().end, "resolved", &json!("painted"));
+    let run = Run { answered, ..Run::with_input(FRONTEND) };
+    run.knowing(&[("c1", "paint", Some("painted"))])
+        .play(&joined![start(), text("Nice."), end()])
+        .gives(&["TEXT id-1", "TEXT+ id-1 Nice.", "TEXT. id-1", SUCCESS]);
+}
+
+#[test]
+fn a_childs_call_under_the_id_of_a_resumed_one_is_its_own() {
+    let child = joined![
+        child_start("R"),
+        call_start("c1", "find"),
+        nameless_result("c1", "the child's"),
+        child_end(),
+    ];
+    let lines = joined![start(), from(CHILD, child), nameless_result("c1", "the root's"), end()];
+    resumed(&asked(), "resolved", json!({ "approved": true }), &lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
+        "CALL id-2 find id-3 @id-1",
+        "CALL. id-2 @id-1",
+        "RESULT id-4 id-2 the child's @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        "RESULT id-5 c1 the root's",
+        SUCCESS,
+    ]);
 }
 
 #[test]
@@ -221,10 +270,7 @@ fn an_id_that_waits_for_its_answer_may_be_used_for_a_new_call_afterwards() {
 fn a_call_under_a_minted_id_is_answered_under_it() {
     let first = play(&joined![start(), call("", "find", "{}"), end()]);
     assert_eq!(first.lines()[1], "CALL id-1 find id-2");
-    let taken = Run::with_input(
-        r#"{"messages":[{"id":"m1","role":"assistant","toolCalls":[
-            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
-    );
+    let taken = Run::default().knowing(&[("c1", "f", None)]);
     let asked = joined![start(), call("c1", "find", "{}"), confirm(&[("c1", "find")]), end()];
     let first = taken.play(&asked);
     assert_eq!(first.end.open[0].interrupt.id.as_str(), "R2:id-1");
@@ -241,8 +287,7 @@ fn a_call_under_a_minted_id_is_answered_under_it() {
 fn a_new_ask_after_the_answer_interrupts_again() {
     let lines = joined![start(), result("c1", "A"), confirm(&[("c2", "send")]), end()];
     let played = resumed(&asked(), "resolved", json!({ "approved": true }), &lines);
-    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
-    assert_eq!(ids, ["R2:c2"]);
+    assert_eq!(played.open_ids(), ["R2:c2"]);
     let lines = played.lines();
     assert_eq!(
         lines[1..5],

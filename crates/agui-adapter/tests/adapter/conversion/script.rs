@@ -143,7 +143,12 @@ pub fn result_end(id: &str, state: &str) -> String {
 
 /// A whole result.
 pub fn result(id: &str, text: &str) -> Vec<String> {
-    vec![result_start(id, "find"), result_text(id, text), result_end(id, "success")]
+    joined![result_start(id, "find"), nameless_result(id, text)]
+}
+
+/// A result that begins without saying which tool it is of.
+pub fn nameless_result(id: &str, text: &str) -> Vec<String> {
+    vec![result_text(id, text), result_end(id, "success")]
 }
 
 fn tool_use(id: &str, name: &str) -> Value {

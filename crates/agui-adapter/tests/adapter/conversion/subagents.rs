@@ -1,25 +1,21 @@
 //! Children.
 
-use agui_adapter::{
-    options::{Peer, SubagentEvents},
-    resume::decide,
-};
+use agui_adapter::options::{Peer, SubagentEvents};
 use serde_json::{Value, json};
 
-use super::{Played, Run, play, script::*};
+use super::{Run, SUCCESS, play, script::*};
 
-const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
-const CHILD: &str = "main/researcher";
+pub const CHILD: &str = "main/researcher";
 
-fn child_start(name: &str) -> String {
+pub fn child_start(name: &str) -> String {
     any("AGENT_START", json!({ "sessionId": "s", "name": name }))
 }
 
-fn child_end() -> String {
+pub fn child_end() -> String {
     any("AGENT_END", json!({}))
 }
 
-fn mode(mode: SubagentEvents) -> Run {
+pub fn mode(mode: SubagentEvents) -> Run {
     Run::with(|options| {
         options.subagent_events = mode;
         options.enable_reasoning = true;
@@ -78,12 +74,43 @@ fn a_child_is_announced_attributed_and_ended() {
     ]);
 }
 
-fn custom(kind: &str, members: Value) -> String {
-    let mut value = json!({ "source": CHILD, "type": members["type"], "subagentRunId": "id-2" });
+#[test]
+fn a_childs_thinking_is_nothing_by_default() {
+    play(&delegation()).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 I ask.",
+        "TEXT. id-1",
+        "CALL c1 agent_spawn id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        "SUBAGENT_STARTED @id-2 {\"name\":\"Researcher\",\"parentToolCallId\":\"c1\",\"parentMessageId\":\"id-1\"}",
+        "TEXT id-3 @id-2",
+        "TEXT+ id-3 found @id-2",
+        "TEXT. id-3 @id-2",
+        "CALL k1 search id-3 @id-2",
+        "CALL+ k1 {} @id-2",
+        "CALL. k1 @id-2",
+        "RESULT id-4 k1 hit @id-2",
+        "SUBAGENT_FINISHED @id-2",
+        "RESULT id-5 c1 found",
+        SUCCESS,
+    ]);
+}
+
+/// A child's event as CUSTOM; it has no id where the child itself is not there.
+pub fn told((source, id): (&str, Option<&str>), kind: &str, members: Value) -> String {
+    let mut value = json!({ "source": source, "type": members["type"] });
+    if let Some(id) = id {
+        value["subagentRunId"] = id.into();
+    }
     for (key, member) in members.as_object().expect("object") {
         value[key] = member.clone();
     }
     format!("CUSTOM {}", json!({ "name": format!("subagent.{kind}"), "value": value }))
+}
+
+fn custom(kind: &str, members: Value) -> String {
+    told((CHILD, Some("id-2")), kind, members)
 }
 
 #[test]
@@ -183,6 +210,91 @@ fn a_childs_text_never_mixes_with_its_parents() {
 }
 
 #[test]
+fn parallel_children_do_not_close_each_others_text() {
+    let (a, b) = ("main/a", "main/b");
+    let lines = joined![
+        start(),
+        from(a, child_start("A")),
+        from(b, child_start("B")),
+        from(a, text("a1")),
+        from(b, text("b1")),
+        from(a, text("a2")),
+        from(b, child_end()),
+        from(a, text("a3")),
+        from(a, child_end()),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"A\"}",
+        "SUBAGENT_STARTED @id-2 {\"name\":\"B\"}",
+        "TEXT id-3 @id-1",
+        "TEXT+ id-3 a1 @id-1",
+        "TEXT id-4 @id-2",
+        "TEXT+ id-4 b1 @id-2",
+        "TEXT+ id-3 a2 @id-1",
+        "TEXT. id-4 @id-2",
+        "SUBAGENT_FINISHED @id-2",
+        "TEXT+ id-3 a3 @id-1",
+        "TEXT. id-3 @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}
+
+/// Only their replies and calls tell them apart.
+#[test]
+fn two_invocations_of_one_agent_at_once_stay_apart() {
+    let model = |kind: &str, reply: &str| any(kind, json!({ "replyId": reply }));
+    let call_start = |reply: &str, call: &str| {
+        let members = json!({ "replyId": reply, "toolCallId": call, "toolCallName": "find" });
+        any("TOOL_CALL_START", members)
+    };
+    let child = joined![
+        child_start("R"),
+        model("MODEL_CALL_START", "RA"),
+        text_of("RA", "text", "first"),
+        child_start("R"),
+        text_of("RA", "text", " still first"),
+        model("MODEL_CALL_START", "RB"),
+        text_of("RB", "text", "second"),
+        call_start("RB", "c2"),
+        call_start("RA", "c1"),
+        args("c2", "2"),
+        args("c1", "1"),
+        model("MODEL_CALL_END", "RA"),
+        model("MODEL_CALL_END", "RB"),
+        result_text("c2", "two"),
+        result_text("c1", "one"),
+        result_end("c1", "success"),
+        result_end("c2", "success"),
+        child_end(),
+        child_end(),
+    ];
+    play(&joined![start(), from(CHILD, child), end()]).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
+        "TEXT id-2 @id-1",
+        "TEXT+ id-2 first @id-1",
+        "SUBAGENT_STARTED @id-3 {\"name\":\"R\"}",
+        "TEXT+ id-2  still first @id-1",
+        "TEXT id-4 @id-3",
+        "TEXT+ id-4 second @id-3",
+        "TEXT. id-4 @id-3",
+        "CALL c2 find id-4 @id-3",
+        "TEXT. id-2 @id-1",
+        "CALL c1 find id-2 @id-1",
+        "CALL+ c2 2 @id-3",
+        "CALL+ c1 1 @id-1",
+        "CALL. c1 @id-1",
+        "RESULT id-5 c1 one @id-1",
+        "CALL. c2 @id-3",
+        "RESULT id-6 c2 two @id-3",
+        "SUBAGENT_FINISHED @id-1",
+        "SUBAGENT_FINISHED @id-3",
+        SUCCESS,
+    ]);
+}
+
+#[test]
 fn two_children_with_one_source_stay_apart() {
     let (a, b) = (|block| text_of("RA", block, "a"), |block| text_of("RB", block, "b"));
     let model = |reply: &str| any("MODEL_CALL_START", json!({ "replyId": reply }));
@@ -247,6 +359,32 @@ fn a_child_of_a_child_names_its_parent() {
 }
 
 #[test]
+fn a_child_leaves_the_call_open_that_it_works_for() {
+    let inner = "main/researcher/reader";
+    let lines = joined![
+        start(),
+        from(CHILD, joined![child_start("R"), call_start("k1", "agent_spawn")]),
+        from(CHILD, result_start("k1", "agent_spawn")),
+        from(inner, joined![child_start("Reader"), text("x"), child_end()]),
+        from(CHILD, joined![result_end("k1", "success"), child_end()]),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
+        "CALL k1 agent_spawn id-2 @id-1",
+        "SUBAGENT_STARTED @id-3 {\"name\":\"Reader\",\"parentSubagentRunId\":\"id-1\",\"parentToolCallId\":\"k1\",\"parentMessageId\":\"id-2\"}",
+        "TEXT id-4 @id-3",
+        "TEXT+ id-4 x @id-3",
+        "TEXT. id-4 @id-3",
+        "SUBAGENT_FINISHED @id-3",
+        "CALL. k1 @id-1",
+        "RESULT id-5 k1  @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}
+
+#[test]
 fn a_child_that_fails_ends_alone() {
     let error = json!({ "finished_reason": "error",
         "error": { "type": "upstream", "message": "The model failed." } });
@@ -267,12 +405,17 @@ fn a_child_that_fails_ends_alone() {
         "TEXT. id-3",
         SUCCESS,
     ]);
-    let values = mode(SubagentEvents::Custom).play(&lines).values();
-    assert_eq!(
-        values[3]["value"],
-        json!({ "source": CHILD, "type": "AGENT_END", "subagentRunId": "id-1", "name": "R",
-            "error": { "message": "The model failed.", "code": "MODEL_ERROR" } })
-    );
+    let told = |kind: &str, members| told((CHILD, Some("id-1")), kind, members);
+    let error = json!({ "message": "The model failed.", "code": "MODEL_ERROR" });
+    mode(SubagentEvents::Custom).play(&lines).gives(&[
+        &told("lifecycle", json!({ "type": "AGENT_START", "name": "R" })),
+        &told("text", json!({ "type": "TEXT_BLOCK_DELTA", "delta": "x" })),
+        &told("lifecycle", json!({ "type": "AGENT_END", "name": "R", "error": error })),
+        "TEXT id-2",
+        "TEXT+ id-2 I go on.",
+        "TEXT. id-2",
+        SUCCESS,
+    ]);
 }
 
 #[test]
@@ -293,172 +436,6 @@ fn a_child_that_never_ends_is_an_error_and_one_without_start_is_not() {
         "TEXT. id-2 @id-1",
         "SUBAGENT_FINISHED @id-1",
         SUCCESS,
-    ]);
-}
-
-fn asking_child() -> Vec<String> {
-    joined![
-        start(),
-        from(
-            CHILD,
-            joined![
-                child_start("R"),
-                call("c7", "send", "{\"a\":1}"),
-                confirm(&[("c7", "send")]),
-                child_end(),
-            ]
-        ),
-        any("REQUEST_STOP", json!({ "generateReason": "PERMISSION_ASKING" })),
-        end(),
-    ]
-}
-
-fn outcome(played: &Played) -> Value {
-    played.values().last().map(|event| event["outcome"].clone()).unwrap_or_default()
-}
-
-#[test]
-fn a_childs_ask_is_the_runs_and_goes_on_under_the_childs_id() {
-    let first = play(&asking_child());
-    let lines = first.lines();
-    assert_eq!(
-        lines[1..6],
-        [
-            "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
-            "CALL c7 send id-2 @id-1",
-            "CALL+ c7 {\"a\":1} @id-1",
-            "CALL. c7 @id-1",
-            "SUBAGENT_FINISHED @id-1 {\"outcome\":{\"type\":\"suspended\",\"interruptIds\":[\"R2:c7\"]}}",
-        ]
-    );
-    let interrupt = outcome(&first)["interrupts"][0].clone();
-    assert_eq!(interrupt["subagentRunId"], "id-1");
-    assert_eq!(interrupt["metadata"]["agentscope.source"], CHILD);
-    let entry =
-        json!({ "interruptId": "R2:c7", "status": "resolved", "payload": { "approved": true } });
-    let entries = [serde_json::from_value(entry).expect("an entry")];
-    let answered = decide(&entries, &first.end.open).expect("decisions");
-    let run = Run { answered, ..Run::with_input(r#"{"messages":[]}"#) };
-    let second = run.play(&joined![
-        start(),
-        from(CHILD, joined![child_start("R"), result("c7", "sent"), text("done"), child_end()]),
-        end(),
-    ]);
-    second.gives(&[
-        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
-        "RESULT id-1 c7 sent @id-1",
-        "TEXT id-2 @id-1",
-        "TEXT+ id-2 done @id-1",
-        "TEXT. id-2 @id-1",
-        "SUBAGENT_FINISHED @id-1",
-        SUCCESS,
-    ]);
-}
-
-#[test]
-fn a_childs_denied_call_is_answered_as_the_childs() {
-    let first = play(&asking_child());
-    let entry = json!({ "interruptId": "R2:c7", "status": "cancelled" });
-    let entries = [serde_json::from_value(entry).expect("an entry")];
-    let answered = decide(&entries, &first.end.open).expect("decisions");
-    let run = Run { answered, ..Run::with_input(r#"{"messages":[]}"#) };
-    run.play(&joined![start(), end()]).gives(&[
-        "RESULT id-1 c7 Permission denied by user @id-1 {\"metadata\":{\"agentscope.state\":\"denied\"}}",
-        SUCCESS,
-    ]);
-}
-
-#[test]
-fn a_childs_ask_in_custom_form_lists_the_calls() {
-    let played = mode(SubagentEvents::Custom).play(&asking_child());
-    let asked = played.values()[4]["value"].clone();
-    assert_eq!(
-        asked,
-        json!({ "source": CHILD, "type": "REQUIRE_USER_CONFIRM", "subagentRunId": "id-1",
-            "toolCallCount": 1, "toolCalls": [
-                { "toolCallId": "c7", "toolName": "send", "arguments": "{\"a\":1}" }] })
-    );
-    assert_eq!(outcome(&played)["interrupts"][0]["id"], "R2:c7");
-    let entry = json!({ "interruptId": "R2:c7", "status": "cancelled" });
-    let entries = [serde_json::from_value(entry).expect("an entry")];
-    let answered = decide(&entries, &played.end.open).expect("decisions");
-    let run = Run { answered, ..mode(SubagentEvents::Custom) };
-    let result = json!({ "name": "subagent.tool_result", "value": {
-        "source": CHILD, "type": "TOOL_RESULT_END", "toolCallId": "c7", "toolName": "send",
-        "state": "DENIED", "content": "Permission denied by user" } });
-    run.play(&joined![start(), end()]).gives(&[&format!("CUSTOM {result}"), SUCCESS]);
-}
-
-#[test]
-fn asks_of_two_children_in_custom_form_have_two_ids() {
-    let asking =
-        |source| from(source, joined![child_start("R"), confirm(&[("c7", "send")]), child_end()]);
-    let played = mode(SubagentEvents::Custom).play(&joined![
-        start(),
-        asking("main/a"),
-        asking("main/b"),
-        end()
-    ]);
-    let ids: Vec<_> = played.end.open.iter().map(|open| open.interrupt.id.as_str()).collect();
-    assert_eq!(ids, ["R2:c7", "R2:c7:2"]);
-}
-
-/// How the child ended is only known when the run ends.
-#[test]
-fn a_child_is_suspended_only_if_its_question_stands() {
-    let child = joined![
-        child_start("R"),
-        call("c7", "send", "{}"),
-        confirm(&[("c7", "send")]),
-        child_end()
-    ];
-    let head = [
-        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
-        "CALL c7 send id-2 @id-1",
-        "CALL+ c7 {} @id-1",
-        "CALL. c7 @id-1",
-    ];
-    let answered = joined![
-        start(),
-        from(CHILD, child.clone()),
-        confirmed("c7", "send", true),
-        result("c7", "sent"),
-        end(),
-    ];
-    play(&answered).gives(
-        &[&head[..], &["RESULT id-3 c7 sent @id-1", "SUBAGENT_FINISHED @id-1", SUCCESS]].concat(),
-    );
-    let stopped = joined![start(), from(CHILD, child), agent_result("", "INTERRUPTED"), end()];
-    let rest = [
-        "SUBAGENT_ERROR @id-1 {\"message\":\"The run was stopped.\",\"code\":\"CANCELLED\"}",
-        "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}",
-    ];
-    play(&stopped).gives(&[&head[..], &rest[..]].concat());
-}
-
-#[test]
-fn a_child_that_waits_for_the_client_is_not_suspended() {
-    let run = Run::with_input(r#"{"tools":[{"name":"paint","description":"d"}]}"#);
-    let lines = joined![
-        start(),
-        from(
-            CHILD,
-            joined![
-                child_start("R"),
-                call("k1", "paint", "{}"),
-                external(&[("k1", "paint")]),
-                child_end()
-            ]
-        ),
-        end(),
-    ];
-    run.play(&lines).gives(&[
-        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
-        "CALL k1 paint id-2 @id-1",
-        "CALL+ k1 {} @id-1",
-        "CALL. k1 @id-1",
-        "SUBAGENT_FINISHED @id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"k1\"]}}",
     ]);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Run, play, script::*};
+use super::{SUCCESS, play, script::*};
 
 #[test]
 fn a_block_is_one_message() {
@@ -11,7 +11,7 @@ fn a_block_is_one_message() {
         "TEXT+ id-1 hel",
         "TEXT+ id-1 lo",
         "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -19,7 +19,7 @@ fn a_block_is_one_message() {
 fn a_block_without_characters_is_nothing() {
     let lines =
         joined![start(), text_start(), text(""), text_end(), text_start(), text_end(), end()];
-    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+    play(&lines).gives(&[SUCCESS]);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn an_empty_delta_splits_nothing_and_white_space_is_kept() {
         "TEXT+ id-1 a",
         "TEXT+ id-1  \n",
         "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -73,7 +73,7 @@ fn text_after_a_tool_is_a_message_of_its_own() {
         "TEXT id-5",
         "TEXT+ id-5 three",
         "TEXT. id-5",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -110,7 +110,7 @@ fn parallel_blocks_stay_apart_and_both_close() {
         "TEXT+ id-2 b2",
         "TEXT. id-1",
         "TEXT. id-2",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -153,17 +153,25 @@ fn the_constant_block_id_of_java_opens_a_new_message_each_time() {
         "TEXT id-3",
         "TEXT+ id-3 c",
         "TEXT. id-3",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
+fn python_delta(text: &str) -> String {
+    python("TEXT_BLOCK_DELTA", json!({ "block_id": "b", "delta": text }))
+}
+
+fn python_end(text: &str) -> String {
+    python("TEXT_BLOCK_END", json!({ "block_id": "b", "text": text }))
+}
+
 fn python_block(deltas: &[&str], last: &str) -> Vec<String> {
-    let mut lines = vec![python("REPLY_START", json!({ "name": "Friday" }))];
-    let delta = |text| python("TEXT_BLOCK_DELTA", json!({ "block_id": "b", "delta": text }));
-    lines.extend(deltas.iter().map(delta));
-    lines.push(python("TEXT_BLOCK_END", json!({ "block_id": "b", "text": last })));
-    lines.push(python("REPLY_END", json!({ "finished_reason": "completed" })));
-    lines
+    joined![
+        python("REPLY_START", json!({ "name": "Friday" })),
+        deltas.iter().map(|delta| python_delta(delta)).collect::<Vec<_>>(),
+        python_end(last),
+        python("REPLY_END", json!({ "finished_reason": "completed" })),
+    ]
 }
 
 #[test]
@@ -174,32 +182,61 @@ fn the_rest_of_a_final_text_goes_out_as_a_delta() {
         "TEXT+ id-1 c",
         "TEXT+ id-1 d",
         "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
     play(&python_block(&[], "whole")).gives(&[
         "TEXT id-1",
         "TEXT+ id-1 whole",
         "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
+}
+
+/// The second block is another one, though it begins like the first.
+#[test]
+fn a_block_that_starts_again_has_a_final_text_of_its_own() {
+    let lines = joined![
+        start(),
+        python_delta("ab"),
+        python("TEXT_BLOCK_START", json!({ "block_id": "b" })),
+        python_end("abcd"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 ab",
+        "TEXT. id-1",
+        "TEXT id-2",
+        "TEXT+ id-2 abcd",
+        "TEXT. id-2",
+        SUCCESS,
+    ]);
+}
+
+/// Only Python corrects a text at its end.
+#[test]
+fn a_final_text_of_java_changes_nothing() {
+    let block_end = json!({ "replyId": "R1", "blockId": "text", "text": "abcd" });
+    let lines = joined![start(), text("ab"), any("TEXT_BLOCK_END", block_end), end()];
+    play(&lines).gives(&["TEXT id-1", "TEXT+ id-1 ab", "TEXT. id-1", SUCCESS]);
 }
 
 #[test]
 fn a_final_text_that_contradicts_the_stream_changes_nothing() {
-    play(&python_block(&["ab"], "x")).gives(&[
-        "TEXT id-1",
-        "TEXT+ id-1 ab",
-        "TEXT. id-1",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
-    ]);
+    play(&python_block(&["ab"], "x")).gives(&["TEXT id-1", "TEXT+ id-1 ab", "TEXT. id-1", SUCCESS]);
 }
 
 #[test]
 fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() {
-    let success = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
-    let silent =
-        joined![start(), model_start(), model_end(), agent_result("x", "MODEL_STOP"), end()];
-    play(&silent).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
+    let silent = joined![
+        start(),
+        model_start(),
+        text(""),
+        model_end(),
+        agent_result("x", "MODEL_STOP"),
+        end()
+    ];
+    play(&silent).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", SUCCESS]);
     let spoken = joined![
         start(),
         model_start(),
@@ -208,7 +245,7 @@ fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() 
         agent_result("x", "MODEL_STOP"),
         end()
     ];
-    play(&spoken).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", success]);
+    play(&spoken).gives(&["TEXT id-1", "TEXT+ id-1 x", "TEXT. id-1", SUCCESS]);
     let before = joined![
         start(),
         model_start(),
@@ -226,7 +263,27 @@ fn a_result_message_is_text_only_if_nothing_was_streamed_since_the_model_call() 
         "TEXT id-2",
         "TEXT+ id-2 y",
         "TEXT. id-2",
-        success,
+        SUCCESS,
+    ]);
+    // The text before is still open.
+    let open = joined![
+        start(),
+        model_start(),
+        text("x"),
+        model_end(),
+        model_start(),
+        model_end(),
+        agent_result("y", "MODEL_STOP"),
+        end(),
+    ];
+    play(&open).gives(&[
+        "TEXT id-1",
+        "TEXT+ id-1 x",
+        "TEXT id-2",
+        "TEXT+ id-2 y",
+        "TEXT. id-2",
+        "TEXT. id-1",
+        SUCCESS,
     ]);
 }
 
@@ -247,42 +304,5 @@ fn the_sentence_of_a_recovery_is_sent_though_text_was_streamed() {
         "TEXT+ id-2 Stopped.",
         "TEXT. id-2",
         "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}",
-    ]);
-}
-
-#[test]
-fn no_chunk_events_are_sent() {
-    let run = Run::with(|options| options.enable_reasoning = true);
-    let lines = joined![
-        start(),
-        think("t"),
-        think_end(),
-        text("a"),
-        text("b"),
-        text("c"),
-        call_start("c1", "f"),
-        args("c1", "{\"a\""),
-        args("c1", ":"),
-        args("c1", "1}"),
-        call_end("c1"),
-        end(),
-    ];
-    run.play(&lines).gives(&[
-        "SPAN id-1",
-        "THINK id-1",
-        "THINK+ id-1 t",
-        "THINK. id-1",
-        "SPAN. id-1",
-        "TEXT id-2",
-        "TEXT+ id-2 a",
-        "TEXT+ id-2 b",
-        "TEXT+ id-2 c",
-        "TEXT. id-2",
-        "CALL c1 f id-2",
-        "CALL+ c1 {\"a\"",
-        "CALL+ c1 :",
-        "CALL+ c1 1}",
-        "CALL. c1",
-        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
     ]);
 }

@@ -1,8 +1,9 @@
 //! Tool calls.
 
+use agui_adapter::model::{AgentEvent, AgentEventKind};
 use serde_json::json;
 
-use super::{Run, play, script::*};
+use super::{FRONTEND, Run, SUCCESS, play, script::*, wire};
 
 #[test]
 fn arguments_arrive_byte_for_byte() {
@@ -23,15 +24,22 @@ fn arguments_arrive_byte_for_byte() {
         "CALL+ c1 }",
         "CALL. c1",
         "RESULT id-2 c1 Cold",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
     let run = Run::with(|options| options.emit_tool_call_args = false);
-    run.play(&lines).gives(&[
-        "CALL c1 weather id-1",
-        "CALL. c1",
-        "RESULT id-2 c1 Cold",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
-    ]);
+    run.play(&lines).gives(&["CALL c1 weather id-1", "CALL. c1", "RESULT id-2 c1 Cold", SUCCESS]);
+}
+
+#[test]
+fn a_call_without_arguments_gets_none() {
+    let lines = joined![
+        start(),
+        call_start("c1", "now"),
+        call_end("c1"),
+        result_end("c1", "success"),
+        end()
+    ];
+    play(&lines).gives(&["CALL c1 now id-1", "CALL. c1", "RESULT id-2 c1 ", SUCCESS]);
 }
 
 #[test]
@@ -40,7 +48,10 @@ fn a_call_announced_again_has_its_arguments_once() {
         start(),
         call("c1", "find", "{\"q\":1}"),
         call_start("c1", "find"),
-        result("c1", "A"),
+        call_end("c1"),
+        result_start("c1", "find"),
+        call_start("c1", "find"),
+        nameless_result("c1", "A"),
         end(),
     ];
     play(&lines).gives(&[
@@ -48,7 +59,7 @@ fn a_call_announced_again_has_its_arguments_once() {
         "CALL+ c1 {\"q\":1}",
         "CALL. c1",
         "RESULT id-2 c1 A",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -141,14 +152,30 @@ fn calls_whose_results_come_the_other_way_round_do_not_mix() {
         "RESULT id-2 c2 B",
         "CALL. c1",
         "RESULT id-3 c1 A",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
+    ]);
+}
+
+/// Only agents inside this process have artefacts.
+#[test]
+fn an_encrypted_artefact_of_a_call_follows_its_end() {
+    let artefact = AgentEvent::local(AgentEventKind::ToolCallEnd {
+        call: "c1".to_owned(),
+        encrypted: Some("sig".to_owned()),
+    });
+    let events = [wire(call_start("c1", "f")), artefact, wire(end())];
+    Run::default().play_events(&events).gives(&[
+        "CALL c1 f id-1",
+        "CALL. c1",
+        "REASONING_ENCRYPTED_VALUE {\"subtype\":\"tool-call\",\"entityId\":\"c1\",\"encryptedValue\":\"sig\"}",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
     ]);
 }
 
 #[test]
 fn arguments_of_a_call_that_never_started_are_left_out() {
     let lines = joined![start(), args("c9", "{}"), call_end("c9"), end()];
-    play(&lines).gives(&["FINISHED {\"outcome\":{\"type\":\"success\"}}"]);
+    play(&lines).gives(&[SUCCESS]);
 }
 
 #[test]
@@ -161,7 +188,8 @@ fn late_arguments_open_the_call_again() {
         text("c"),
         end(),
     ];
-    play(&lines).gives(&[
+    let run = Run { excused: &["TOOL-24"], ..Run::default() };
+    run.play(&lines).gives(&[
         "CALL c1 f id-1",
         "CALL+ c1 {\"a\"",
         "CALL. c1",
@@ -207,7 +235,7 @@ fn calls_of_one_model_call_share_a_message_and_those_of_the_next_do_not() {
         "CALL+ c3 {}",
         "CALL. c3",
         "RESULT id-5 c3 C",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -230,7 +258,7 @@ fn a_blank_id_is_replaced_by_a_minted_one() {
         "CALL. id-3",
         "RESULT id-4 id-3 B",
         "RESULT id-5 id-1 A",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -253,20 +281,76 @@ fn several_blank_ids_are_answered_in_call_order() {
         "CALL. id-3",
         "RESULT id-4 id-1 A",
         "RESULT id-5 id-3 B",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn blank_ids_are_replaced_and_one_blank_call_follows_another() {
+    let lines = joined![
+        start(),
+        call("", "f", "1"),
+        nameless_result("", "A"),
+        call("", "g", "2"),
+        nameless_result("", "B"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        "CALL id-1 f id-2",
+        "CALL+ id-1 1",
+        "CALL. id-1",
+        "RESULT id-3 id-1 A",
+        "CALL id-4 g id-5",
+        "CALL+ id-4 2",
+        "CALL. id-4",
+        "RESULT id-6 id-4 B",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn an_id_used_again_by_a_later_model_call_is_another_call() {
+    let once = |n: &str| {
+        joined![
+            model_start(),
+            call_start("call_0", "f"),
+            args("call_0", n),
+            model_end(),
+            nameless_result("call_0", n)
+        ]
+    };
+    play(&joined![start(), once("1"), once("2"), end()]).gives(&[
+        "CALL call_0 f id-1",
+        "CALL+ call_0 1",
+        "CALL. call_0",
+        "RESULT id-2 call_0 1",
+        "CALL id-3 f id-4",
+        "CALL+ id-3 2",
+        "CALL. id-3",
+        "RESULT id-5 id-3 2",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn one_id_in_two_model_calls_is_two_calls_though_the_first_has_no_result() {
+    let once = |n: &str| joined![model_start(), call("call_0", "f", n), model_end()];
+    let lines = joined![start(), once("1"), once("2"), result("call_0", "B"), end()];
+    play(&lines).gives(&[
+        "CALL call_0 f id-1",
+        "CALL+ call_0 1",
+        "CALL. call_0",
+        "CALL id-2 f id-3",
+        "CALL+ id-2 2",
+        "CALL. id-2",
+        "RESULT id-4 id-2 B",
+        "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"call_0\"]}}",
     ]);
 }
 
 #[test]
 fn an_id_used_before_on_the_thread_is_replaced() {
-    let run = Run::with_input(
-        r#"{"messages":[
-            {"id":"u1","role":"user","content":"hi"},
-            {"id":"m1","role":"assistant","toolCalls":[
-                {"id":"call_0","type":"function","function":{"name":"f","arguments":"{}"}}]},
-            {"id":"m2","role":"tool","toolCallId":"call_0","content":"A"},
-            {"id":"u2","role":"user","content":"again"}]}"#,
-    );
+    let run = Run::default().knowing(&[("call_0", "f", Some("A"))]);
     let once =
         |n: &str| joined![model_start(), call("call_0", "f", n), model_end(), result("call_0", n)];
     run.play(&joined![start(), once("1"), once("2"), end()]).gives(&[
@@ -278,7 +362,7 @@ fn an_id_used_before_on_the_thread_is_replaced() {
         "CALL+ id-4 2",
         "CALL. id-4",
         "RESULT id-6 id-4 2",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
 
@@ -305,21 +389,21 @@ fn one_id_for_two_tools_of_one_batch_is_two_calls() {
         "CALL. id-2",
         "RESULT id-3 id-2 B",
         "RESULT id-4 call_0 A",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }
-
-const FRONTEND: &str = r#"{"tools":[{"name":"paint","description":"d"}]}"#;
 
 #[test]
 fn a_call_of_the_clients_tool_stays_pending() {
     let lines = joined![start(), call("c1", "paint", "{}"), external(&[("c1", "paint")]), end()];
-    Run::with_input(FRONTEND).play(&lines).gives(&[
+    let played = Run::with_input(FRONTEND).play(&lines);
+    played.gives(&[
         "CALL c1 paint id-1",
         "CALL+ c1 {}",
         "CALL. c1",
         "FINISHED {\"outcome\":{\"type\":\"success\",\"pendingToolCallIds\":[\"c1\"]}}",
     ]);
+    assert_eq!((&played.end.open, &played.end.deferred), (&vec![], &vec![]));
 }
 
 /// As AgentScope says it: a running result, the request, and the finished message.
@@ -402,6 +486,6 @@ fn every_object_names_a_key_once_and_only_boundaries_carry_the_ids_of_the_run() 
         "CUSTOM {\"name\":\"com.example.cart\",\"value\":{\"n\":1}}",
         "RAW {\"event\":{\"x\":{\"type\":\"y\"},\"type\":\"NEW_KIND\",\"createdAt\":\"2026-01-01T00:00:00Z\"}}",
         "RAW {\"event\":{\"type\":\"SUBAGENT_EXPOSED\",\"subagentId\":\"s\"}}",
-        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+        SUCCESS,
     ]);
 }

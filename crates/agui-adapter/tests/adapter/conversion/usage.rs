@@ -25,6 +25,16 @@ fn the_runs_usage_is_told_at_its_end_and_nothing_before() {
         "inputTokens": 150, "outputTokens": 50, "totalTokens": 200, "cachedInputTokens": 50 }]))]);
 }
 
+fn told(delta: Value, cumulative: Value, model_call: Value) -> String {
+    let value = json!({ "delta": delta, "cumulative": cumulative, "modelCall": model_call });
+    format!("CUSTOM {}", json!({ "name": "token_usage", "value": value }))
+}
+
+fn counts(input: u64, output: u64, cached: u64, total: u64, time: f64) -> Value {
+    json!({ "inputTokens": input, "outputTokens": output, "cachedTokens": cached,
+        "totalTokens": total, "time": time })
+}
+
 #[test]
 fn each_model_call_is_told_on_demand() {
     let lines = joined![
@@ -35,23 +45,36 @@ fn each_model_call_is_told_on_demand() {
         model_end(),
         end()
     ];
-    let usage = |delta: Value, cumulative: Value| {
-        let value =
-            json!({ "delta": delta, "cumulative": cumulative, "modelCall": { "replyId": "R1" } });
-        format!("CUSTOM {}", json!({ "name": "token_usage", "value": value }))
-    };
-    let counts = |input: u64, output: u64, cached: u64, total: u64, time: f64| {
-        json!({ "inputTokens": input, "outputTokens": output, "cachedTokens": cached,
-            "totalTokens": total, "time": time })
-    };
+    let root = || json!({ "replyId": "R1" });
     Run::with(|options| options.emit_token_usage = true).play(&lines).gives(&[
-        &usage(counts(100, 20, 40, 120, 1.5), counts(100, 20, 40, 120, 1.5)),
+        &told(counts(100, 20, 40, 120, 1.5), counts(100, 20, 40, 120, 1.5), root()),
         "TEXT id-1",
         "TEXT+ id-1 a",
-        &usage(counts(50, 30, 10, 80, 0.5), counts(150, 50, 50, 200, 2.0)),
+        &told(counts(50, 30, 10, 80, 0.5), counts(150, 50, 50, 200, 2.0), root()),
         "TEXT. id-1",
         &finished(json!([{ "inputTokens": 150, "outputTokens": 50, "totalTokens": 200,
             "cachedInputTokens": 50 }])),
+    ]);
+}
+
+#[test]
+fn usage_of_all_calls_is_the_runs() {
+    let lines = joined![
+        start(),
+        java(100, 20, 40, 1.5),
+        model_end(),
+        from("main/a", java(50, 30, 10, 0.5)),
+        end(),
+    ];
+    let root = json!({ "replyId": "R1" });
+    let child = json!({ "replyId": "R1", "source": "main/a" });
+    let all = finished(json!([{ "inputTokens": 150, "outputTokens": 50, "totalTokens": 200,
+        "cachedInputTokens": 50 }]));
+    play(&lines).gives(&[&all]);
+    Run::with(|options| options.emit_token_usage = true).play(&lines).gives(&[
+        &told(counts(100, 20, 40, 120, 1.5), counts(100, 20, 40, 120, 1.5), root),
+        &told(counts(50, 30, 10, 80, 0.5), counts(150, 50, 50, 200, 2.0), child),
+        &all,
     ]);
 }
 
@@ -80,18 +103,10 @@ fn there_is_one_entry_per_model_children_included() {
         model(None, "P", "big", 1, 1),
         end(),
     ];
-    let values = play(&lines).values();
-    let usage = values.last().map(|end| end["usage"].clone()).unwrap_or_default();
-    let entry = |index: usize, name: &str| usage[index][name].clone();
-    assert_eq!(usage.as_array().map(Vec::len), Some(2));
-    assert_eq!(
-        [entry(0, "model"), entry(0, "inputTokens"), entry(0, "outputTokens")],
-        ["big".into(), json!(11), json!(6)]
-    );
-    assert_eq!(
-        [entry(1, "model"), entry(1, "inputTokens"), entry(1, "outputTokens")],
-        ["small".into(), json!(7), json!(1)]
-    );
+    play(&lines).gives(&[&finished(json!([
+        { "model": "big", "inputTokens": 11, "outputTokens": 6, "totalTokens": 17 },
+        { "model": "small", "inputTokens": 7, "outputTokens": 1, "totalTokens": 8 },
+    ]))]);
 }
 
 #[test]
