@@ -85,7 +85,7 @@ fn agent_result(
         context.sequencer.end_text(owner, key);
     }
     if generate_reason == Some("TOOL_SUSPENDED") && !context.is_custom_child(owner) {
-        context.note_suspended(event, owner, &result.content);
+        context.note_suspended(owner, &result.content);
     }
     if let (None, Some(reason)) = (source, generate_reason) {
         context.ending.generate_reason = Some(reason.to_owned());

@@ -127,16 +127,30 @@ impl StreamContext {
             tool_call_id: Some(ask.wire.clone()),
             response_schema: approves.then(approval_schema),
             expires_at: None,
-            metadata: Some(call_metadata(ask, &call, kind)),
+            metadata: Some(self.call_metadata(ask, &call, kind)),
         };
         OpenInterrupt {
             interrupt,
             kind,
             reply: ask.reply.clone(),
-            source: ask.source.clone(),
+            source: self.source_of(ask.owner).map(str::to_owned),
             call: Some(call),
             question: None,
         }
+    }
+
+    fn call_metadata(&self, ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
+        let input = call.input.clone().filter(|input| !input.is_empty());
+        let rules = &ask.call.suggested_rules;
+        object([
+            ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
+            ("toolName", Some(Value::from(call.name.as_str()))),
+            ("toolInput", input.map(Value::Object)),
+            ("toolContent", Some(Value::from(call.arguments.as_str()))),
+            ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
+            ("agentscope.source", self.source_of(ask.owner).map(Value::from)),
+            ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
+        ])
     }
 
     fn question_interrupt(&self, question: &Question) -> OpenInterrupt {
@@ -157,7 +171,7 @@ impl StreamContext {
             interrupt,
             kind: InterruptKind::InputRequired,
             reply: String::new(),
-            source: question.source.clone(),
+            source: self.source_of(question.owner).map(str::to_owned),
             call: None,
             question: Some(question.id.clone()),
         }
@@ -171,20 +185,6 @@ fn kind_name(kind: InterruptKind) -> &'static str {
         InterruptKind::FrontendTool => "frontend_tool",
         InterruptKind::InputRequired => "input_required",
     }
-}
-
-fn call_metadata(ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
-    let input = call.input.clone().filter(|input| !input.is_empty());
-    let rules = &ask.call.suggested_rules;
-    object([
-        ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
-        ("toolName", Some(Value::from(call.name.as_str()))),
-        ("toolInput", input.map(Value::Object)),
-        ("toolContent", Some(Value::from(call.arguments.as_str()))),
-        ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
-        ("agentscope.source", ask.source.as_deref().map(Value::from)),
-        ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
-    ])
 }
 
 /// What an approval looks like: the boolean decides, edited arguments replace all of them.
