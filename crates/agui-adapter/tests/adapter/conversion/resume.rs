@@ -321,13 +321,13 @@ fn the_answer_to_a_suspended_child_in_custom_form_is_no_result_of_the_root() {
     let first = custom(Vec::new()).play(&suspended_child());
     let name = json!({ "subagentRunId": "id-1", "name": "R" });
     let text = json!({ "subagentRunId": "id-1", "delta": "done" });
-    let result = json!({ "toolCallId": "c7", "toolName": "deploy", "state": "SUCCESS",
-        "content": "ok" });
+    let result = json!({ "subagentRunId": "id-1", "toolCallId": "c7", "toolName": "deploy",
+        "state": "SUCCESS", "content": "ok" });
     custom(answers(&first.end, "resolved", &json!("ok"))).play(&answered_child()).gives(&[
         &custom_line("lifecycle", "AGENT_START", &name),
+        &custom_line("tool_result", "TOOL_RESULT_END", &result),
         &custom_line("text", "TEXT_BLOCK_DELTA", &text),
         &custom_line("lifecycle", "AGENT_END", &name),
-        &custom_line("tool_result", "TOOL_RESULT_END", &result),
         SUCCESS,
     ]);
 }
