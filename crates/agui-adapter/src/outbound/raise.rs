@@ -65,8 +65,16 @@ impl StreamContext {
 
     /// The tool, as the client saw the call; the ask's own word where there was no call.
     fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
-        let index = self.sequencer.call_of(ask.owner, &ask.call.id);
-        index.map_or(&ask.call.name, |index| self.sequencer.call_name(index))
+        self.streamed_call(ask).map_or(&ask.call.name, |(name, _)| name)
+    }
+
+    /// Tool and argument text of the call that an ask is about, as the agent streamed them.
+    fn streamed_call(&self, ask: &Ask) -> Option<(&str, &str)> {
+        if let Some(call) = self.custom_call(ask.owner, &ask.call.id) {
+            return Some((&call.name, &call.arguments));
+        }
+        let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
+        Some((self.sequencer.call_name(index), self.sequencer.arguments(index)))
     }
 
     /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
@@ -88,14 +96,11 @@ impl StreamContext {
 
     fn stored_call(&self, ask: &Ask) -> StoredCall {
         let wire_id = ask.wire.as_str().to_owned();
-        let streamed = || {
-            let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
-            Some(self.sequencer.arguments(index).to_owned())
-        };
         let arguments = match ask.call.arguments.as_str() {
-            "" => streamed().unwrap_or_default(),
-            text => text.to_owned(),
+            "" => self.streamed_call(ask).map_or("", |(_, arguments)| arguments),
+            text => text,
         };
+        let arguments = arguments.to_owned();
         let input = ask.call.input.clone().or_else(|| serde_json::from_str(&arguments).ok());
         StoredCall {
             id: ask.call.id.clone(),

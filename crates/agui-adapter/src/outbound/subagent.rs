@@ -381,6 +381,11 @@ impl StreamContext {
         self.children.list.iter().find(|child| child.owner == owner)
     }
 
+    /// The latest call under this id of a child shown as CUSTOM events.
+    pub(super) fn custom_call(&self, owner: OwnerId, id: &str) -> Option<&CustomCall> {
+        self.child(owner)?.calls.iter().rev().find(|call| call.id == id)
+    }
+
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.
     pub(super) fn is_custom_child(&self, owner: OwnerId) -> bool {
         owner != OwnerId::ROOT && self.subagents == SubagentEvents::Custom

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind},
-    options::{AdapterOptions, FrontendToolOutcome, Peer},
+    options::{AdapterOptions, FrontendToolOutcome, Peer, SubagentEvents},
     outbound::{EndOutcome, Extensions, RunSetup, StreamEnd},
+    resume::StoredCall,
 };
 use serde_json::{Value, json};
 
@@ -298,4 +299,58 @@ fn a_cancelled_or_failed_run_raises_nothing() {
         json!({ "finished_reason": "error", "error": { "type": "upstream", "message": "x" } });
     let failed = play(&joined![asked, python("REPLY_END", error)]);
     assert_eq!(failed.end.open, []);
+}
+
+/// However it is said, the interrupt holds the call as the child streamed it.
+#[test]
+fn a_suspended_call_of_a_child_in_custom_form_keeps_its_name_and_arguments() {
+    let suspended = json!([{ "type": "tool_result", "id": "c7", "state": "running" }]);
+    let listed = json!([{ "type": "tool_use", "id": "c7" }]);
+    let ways = [
+        (result_end("c7", "running"), "R2"),
+        (any("EXTERNAL_EXECUTION_RESULT", json!({ "toolResults": suspended })), ""),
+        (any("REQUIRE_EXTERNAL_EXECUTION", json!({ "replyId": "R2", "toolCalls": listed })), "R2"),
+    ];
+    let line = |name: &str, kind: &str, members: Value| {
+        let mut value = json!({ "source": "main/a", "type": kind, "subagentRunId": "id-1" });
+        for (key, member) in members.as_object().expect("object") {
+            value[key] = member.clone();
+        }
+        format!("CUSTOM {}", json!({ "name": format!("subagent.{name}"), "value": value }))
+    };
+    let call_members = json!({ "toolCallId": "c7", "toolName": "deploy" });
+    let mut end_members = call_members.clone();
+    end_members["arguments"] = "{\"a\":1}".into();
+    for (said, reply) in ways {
+        let child = joined![
+            any("AGENT_START", json!({ "name": "R" })),
+            call("c7", "deploy", "{\"a\":1}"),
+            said,
+            any("AGENT_END", json!({})),
+        ];
+        let run = Run::with(|options| options.subagent_events = SubagentEvents::Custom);
+        let id = if reply.is_empty() { "c7" } else { "R2:c7" };
+        let mut interrupt = execution(id, "c7", "deploy");
+        interrupt["metadata"]["agentscope.source"] = "main/a".into();
+        if reply.is_empty() {
+            interrupt["metadata"].as_object_mut().expect("object").shift_remove("replyId");
+        }
+        let before = [
+            line("lifecycle", "AGENT_START", json!({ "name": "R" })),
+            line("tool_call", "TOOL_CALL_START", call_members.clone()),
+            line("tool_call", "TOOL_CALL_END", end_members.clone()),
+            line("lifecycle", "AGENT_END", json!({ "name": "R" })),
+        ];
+        let before: Vec<&str> = before.iter().map(String::as_str).collect();
+        let played = run.play(&joined![start(), from("main/a", child), end()]);
+        interrupts(&played, &before, &[interrupt]);
+        let stored = StoredCall {
+            id: "c7".to_owned(),
+            wire_id: "c7".to_owned(),
+            name: "deploy".to_owned(),
+            arguments: "{\"a\":1}".to_owned(),
+            input: json!({ "a": 1 }).as_object().cloned(),
+        };
+        assert_eq!(played.end.open[0].call, Some(stored));
+    }
 }
