@@ -100,6 +100,9 @@ enum End {
 }
 
 fn end_by_agent(reason: &EndReason, context: &mut StreamContext) {
+    if context.sequencer.ended() {
+        return;
+    }
     let end = match reason {
         EndReason::Failed(failure) => End::Failed(run_failure(failure)),
         EndReason::Interrupted => End::Cancelled("interrupted".to_owned()),
@@ -178,10 +181,8 @@ fn finish_cancelled(reason: &str, context: &mut StreamContext) {
     context.ending.run_end = Some(run_end(EndOutcome::Cancelled, context));
 }
 
+/// Failed; whatever end was made before and has not left is taken back.
 pub(super) fn finish_failed(failure: RunFailure, context: &mut StreamContext) {
-    if context.sequencer.ended() {
-        return;
-    }
     context.start_run();
     context.flush_media(None);
     context.close_children(RunClose::Failed(&failure.code));

@@ -278,19 +278,12 @@ impl Adapter {
         tracing::error!(thread.id = thread.as_str(), run.id = run.as_str(), error = %error, "an extension failed");
         let failure =
             RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.");
-        let mut end = RunEnd::internal_error();
-        if self.context.sequencer.ended() {
-            let terminal = self.context.sequencer.error_again(failure, self.context.now_ms);
-            *self.context.sequencer.take() = vec![terminal];
-        } else {
-            lifecycle::finish_failed(failure, &mut self.context);
-            end = self.context.ending.run_end.take().unwrap_or(end);
-        }
+        lifecycle::finish_failed(failure, &mut self.context);
         // The failed enricher is not asked again, so this cannot fail.
         if let Err(error) = self.push(None, out) {
             tracing::error!(error = %error, "the end of a failed run was lost");
         }
-        end
+        self.context.ending.run_end.take().unwrap_or_else(RunEnd::internal_error)
     }
 }
 

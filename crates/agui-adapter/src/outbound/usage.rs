@@ -25,8 +25,8 @@ pub(super) struct Usage {
 
 impl Usage {
     /// One entry per model, for the terminal event.
-    pub(super) fn entries(&mut self) -> Vec<TokenUsage> {
-        let mut entries = std::mem::take(&mut self.by_model);
+    pub(super) fn entries(&self) -> Vec<TokenUsage> {
+        let mut entries = self.by_model.clone();
         entries.iter_mut().for_each(drop_contradictions);
         entries
     }

@@ -3,7 +3,7 @@
 use agui_protocol::{Body, Event, RunOutcome, SubagentOutcome, TokenUsage};
 
 use super::{OwnerId, Phase, Sequencer};
-use crate::{model::event::Object, outbound::RunFailure};
+use crate::model::event::Object;
 
 impl Sequencer {
     /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
@@ -43,9 +43,10 @@ impl Sequencer {
         self.push_finished(outcome, usage, metadata);
     }
 
-    /// Ends the run with `RUN_ERROR` (LIFE-3). `finish_after` appends the RUN_FINISHED that old
-    /// clients expect.
+    /// Ends the run with `RUN_ERROR` (LIFE-3), also in place of an end that has not left.
+    /// `finish_after` appends the RUN_FINISHED that old clients expect.
     pub(crate) fn fail_run(&mut self, failure: Failed, usage: Vec<TokenUsage>, finish_after: bool) {
+        self.out.retain(|event| !is_end(&event.body));
         self.before_end();
         self.phase = Phase::Ended;
         let code = Some(failure.code);
@@ -58,13 +59,6 @@ impl Sequencer {
         if finish_after {
             self.push_finished(None, Vec::new(), Object::new());
         }
-    }
-
-    /// RUN_ERROR in place of a terminal event that never left.
-    pub(crate) fn error_again(&self, failure: RunFailure, timestamp: i64) -> Event {
-        let RunFailure { code, message, .. } = failure;
-        Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
-            .with_timestamp(timestamp)
     }
 
     fn push_finished(
@@ -93,6 +87,10 @@ impl Sequencer {
         }
         self.close_items(OwnerId::ROOT);
     }
+}
+
+fn is_end(body: &Body) -> bool {
+    matches!(body, Body::RunFinished { .. } | Body::RunError { .. })
 }
 
 /// How a sub-agent's invocation ended.

@@ -171,3 +171,53 @@ fn an_enricher_that_fails_ends_the_run() {
     assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
     assert_eq!(played.lines().last().map(String::as_str), Some(BROKEN));
 }
+
+#[test]
+fn a_converter_that_fails_after_it_ended_the_run_takes_nothing_away_but_the_end() {
+    let failing = || {
+        converting(&[AgentEventType::AgentEnd], |event, context| {
+            context.convert_built_in(event);
+            Err(ConvertError("too late".to_owned()))
+        })
+    };
+    let failed = EndOutcome::Error("INTERNAL_ERROR".to_owned());
+    // One event is the whole run.
+    let played = failing().play(&joined![end()]);
+    played.gives(&[BROKEN]);
+    assert_eq!(played.end.outcome, failed);
+    // Everything that is open is closed, the child's invocation too.
+    let lines =
+        joined![start(), from("main/a", text("b")), text("a"), call("c1", "f", "{}"), end()];
+    let played = failing().play(&lines);
+    played.gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "TEXT id-2 @id-1",
+        "TEXT+ id-2 b @id-1",
+        "TEXT id-3",
+        "TEXT+ id-3 a",
+        "TEXT. id-3",
+        "CALL c1 f id-3",
+        "CALL+ c1 {}",
+        "TEXT. id-2 @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        "CALL. c1",
+        BROKEN,
+    ]);
+    assert_eq!(played.end.outcome, failed);
+    // What old clients expect stands behind the error only.
+    let mut old = failing();
+    old.options.emit_run_finished_after_error = true;
+    old.play(&joined![start(), end()]).gives(&[BROKEN, "FINISHED"]);
+}
+
+#[test]
+fn a_run_whose_end_was_taken_back_tells_its_tokens_all_the_same() {
+    let run = converting(&[AgentEventType::AgentEnd], |event, context| {
+        context.convert_built_in(event);
+        Err(ConvertError("too late".to_owned()))
+    });
+    let used = json!({ "replyId": "R1", "usage": { "inputTokens": 2, "outputTokens": 1 } });
+    let usage = json!({ "usage": [{ "inputTokens": 2, "outputTokens": 1, "totalTokens": 3 }] });
+    run.play(&joined![start(), any("MODEL_CALL_END", used), end()])
+        .gives(&[&format!("{BROKEN} {usage}")]);
+}
