@@ -106,6 +106,11 @@ impl RunFailure {
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), metadata: Object::new() }
     }
+
+    /// A fault of the program, of which the client learns nothing more.
+    fn internal() -> Self {
+        Self::new("INTERNAL_ERROR", "The run failed because of a server error.")
+    }
 }
 
 /// How a run ended, for the ledger and the log.
@@ -256,6 +261,10 @@ impl Adapter {
     /// the last of `out`.
     pub fn finish(&mut self, end: StreamEnd, out: &mut Vec<Event>) -> RunEnd {
         self.context.now_ms = self.clock.now_ms();
+        if self.context.ending.run_end.is_some() {
+            // It was made and has not left: an extension panicked on it.
+            return self.fail(failure_of(end), out);
+        }
         lifecycle::finish_stream(end, &mut self.context);
         if let Err(error) = self.push(None, out) {
             return self.broken(&error, out);
@@ -276,8 +285,11 @@ impl Adapter {
     fn broken(&mut self, error: &dyn std::error::Error, out: &mut Vec<Event>) -> RunEnd {
         let (thread, run) = (self.context.thread_id(), self.context.run_id());
         tracing::error!(thread.id = thread.as_str(), run.id = run.as_str(), error = %error, "an extension failed");
-        let failure =
-            RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.");
+        self.fail(RunFailure::internal(), out)
+    }
+
+    /// Ends the run with RUN_ERROR in place of any end that has not left.
+    fn fail(&mut self, failure: RunFailure, out: &mut Vec<Event>) -> RunEnd {
         lifecycle::finish_failed(failure, &mut self.context);
         // The failed enricher is not asked again, so this cannot fail.
         if let Err(error) = self.push(None, out) {
@@ -295,6 +307,14 @@ impl RunEnd {
             deferred: Vec::new(),
             state: None,
         }
+    }
+}
+
+/// The failure to tell of when the end that there was is lost.
+fn failure_of(end: StreamEnd) -> RunFailure {
+    match end {
+        StreamEnd::Failed(failure) => failure,
+        _ => RunFailure::internal(),
     }
 }
 

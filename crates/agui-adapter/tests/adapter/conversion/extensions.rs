@@ -1,17 +1,30 @@
 //! Converters and enrichers, of the configuration and of a program.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use agui_adapter::{
     enrich::{EnrichContext, EnrichError},
-    model::{AgentEvent, AgentEventKind, AgentEventType},
-    options::{ConverterAction, ConverterSpec, Droppable, EnricherSpec},
-    outbound::{AgentEventConverter, ConvertError, EndOutcome, Extensions, StreamContext},
+    model::{
+        AgentEvent, AgentEventKind, AgentEventType,
+        wire::{DecodeOptions, decode},
+    },
+    options::{AdapterOptions, ConverterAction, ConverterSpec, Droppable, EnricherSpec, Peer},
+    outbound::{
+        AgentEventConverter, ConvertError, EndOutcome, Extensions, RunFailure, RunSetup,
+        StreamContext, StreamEnd,
+    },
 };
-use agui_protocol::Event;
+use agui_protocol::{Event, EventType};
 use serde_json::json;
 
-use super::{Run, script::*, support::NOW};
+use super::{
+    Played, Run,
+    script::*,
+    support::{NOW, adapter, input},
+};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 const BROKEN: &str = "ERROR INTERNAL_ERROR The run failed because of a server error.";
@@ -220,4 +233,43 @@ fn a_run_whose_end_was_taken_back_tells_its_tokens_all_the_same() {
     let usage = json!({ "usage": [{ "inputTokens": 2, "outputTokens": 1, "totalTokens": 3 }] });
     run.play(&joined![start(), any("MODEL_CALL_END", used), end()])
         .gives(&[&format!("{BROKEN} {usage}")]);
+}
+
+/// Plays lines to an enricher that panics on the run's end; what panicked is not asked again.
+fn panicking(lines: &[String], options: AdapterOptions) -> Played {
+    let enricher = |_: Option<&AgentEvent>, events: Vec<Event>, _: &EnrichContext<'_>| {
+        let ends = events.iter().any(|event| event.event_type() == EventType::RunFinished);
+        assert!(!ends, "on purpose");
+        Ok::<_, EnrichError>(events)
+    };
+    let setup = RunSetup::new(Arc::new(input("{}")), Peer::Current);
+    let extensions = Extensions::default().enricher(0, Arc::new(enricher));
+    let mut adapter = adapter(setup, options, extensions);
+    let mut events = Vec::new();
+    for line in lines {
+        let event = decode(line, DecodeOptions::default()).expect(line);
+        let fed = catch_unwind(AssertUnwindSafe(|| adapter.on_event(&event, &mut events)));
+        assert_eq!(fed.ok().flatten(), None);
+    }
+    let failure = RunFailure::new("INTERNAL_ERROR", "The agent panicked.");
+    let end = adapter.finish(StreamEnd::Failed(failure), &mut events);
+    Played { events, end }
+}
+
+#[test]
+fn an_enricher_that_panics_on_the_end_of_the_run_does_not_keep_it_from_the_client() {
+    const PANICKED: &str = "ERROR INTERNAL_ERROR The agent panicked.";
+    let failed = EndOutcome::Error("INTERNAL_ERROR".to_owned());
+    let played = panicking(&joined![start(), text("a"), end()], AdapterOptions::default());
+    played.gives(&["TEXT id-1", "TEXT+ id-1 a", PANICKED]);
+    assert_eq!(played.end.outcome, failed);
+    // The start was lost with the end.
+    let played = panicking(&joined![end()], AdapterOptions::default());
+    played.gives(&[PANICKED]);
+    assert_eq!(played.end.outcome, failed);
+    let options =
+        AdapterOptions { emit_run_finished_after_error: true, ..AdapterOptions::default() };
+    let played = panicking(&joined![start(), end()], options);
+    played.gives(&[PANICKED, "FINISHED"]);
+    assert_eq!(played.end.outcome, failed);
 }
