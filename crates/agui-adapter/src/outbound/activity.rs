@@ -15,6 +15,7 @@ use crate::{
         event::{ActivityChange, DataChunk, Object},
     },
     sequencer::OwnerId,
+    truncate,
 };
 
 /// Activity type of the assistant's own media.
@@ -33,6 +34,14 @@ struct Shown {
     message_id: MessageId,
     activity_type: String,
     content: Value,
+    /// The client has this content; `false` = it was too long to be sent.
+    told: bool,
+}
+
+impl Activities {
+    fn find(&self, owner: OwnerId, id: &str) -> Option<usize> {
+        self.shown.iter().position(|shown| shown.owner == owner && shown.id == id)
+    }
 }
 
 struct Media {
@@ -64,46 +73,55 @@ fn snapshot(
     content: Object,
     context: &mut StreamContext,
 ) {
-    let activities = &mut context.activities.shown;
-    let known = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id);
-    let message_id = match known {
-        Some(shown) => {
-            shown.content = Value::Object(content.clone());
-            activity_type.clone_into(&mut shown.activity_type);
-            shown.message_id.clone()
-        }
-        None => {
-            let message_id = context.sequencer.next_message_id();
-            context.activities.shown.push(Shown {
-                owner,
-                id: id.to_owned(),
-                message_id: message_id.clone(),
-                activity_type: activity_type.to_owned(),
-                content: Value::Object(content.clone()),
-            });
-            message_id
-        }
-    };
-    let activity_type = activity_type.to_owned();
-    context.sequencer.emit(owner, |subagent_run_id| Body::ActivitySnapshot {
-        message_id,
-        activity_type,
+    let at = context.activities.find(owner, id).unwrap_or_else(|| {
+        let message_id = context.sequencer.next_message_id();
+        context.activities.shown.push(Shown {
+            owner,
+            id: id.to_owned(),
+            message_id,
+            activity_type: String::new(),
+            content: Value::Null,
+            told: false,
+        });
+        context.activities.shown.len() - 1
+    });
+    let shown = &mut context.activities.shown[at];
+    activity_type.clone_into(&mut shown.activity_type);
+    shown.content = Value::Object(content);
+    send_snapshot(at, context);
+}
+
+/// A content that is too long for a frame is not sent, and not cut either: patches would not know
+/// of the cut.
+fn send_snapshot(at: usize, context: &mut StreamContext) {
+    let shown = &mut context.activities.shown[at];
+    let Value::Object(content) = &shown.content else { return };
+    let (owner, content) = (shown.owner, content.clone());
+    let body = Body::ActivitySnapshot {
+        message_id: shown.message_id.clone(),
+        activity_type: shown.activity_type.clone(),
         content,
         replace: None,
-        subagent_run_id,
-    });
+        subagent_run_id: context.sequencer.tag(owner),
+    };
+    shown.told = truncate::leaves(&body);
+    if shown.told {
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        context.note("an activity that is longer than clients can take was left out");
+    }
 }
 
 /// A patch of an activity that was never shown, or that does not apply, or that would make the
 /// content something else than an object, is left out (ACT-2, ACT-4). The activity keeps its type,
-/// whatever the patch says (ACT-3).
+/// whatever the patch says (ACT-3). Where the client does not have what the patch changes, or the
+/// patch is too long for a frame, the whole content is sent.
 fn patch(owner: OwnerId, id: &str, operations: &Value, context: &mut StreamContext) {
-    let activities = &mut context.activities.shown;
-    let Some(shown) = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id)
-    else {
+    let Some(at) = context.activities.find(owner, id) else {
         context.note("a patch of an activity that was never shown was left out");
         return;
     };
+    let shown = &mut context.activities.shown[at];
     let mut content = shown.content.clone();
     let applied = apply_patch(&mut content, operations);
     let patch: Option<Vec<PatchOperation>> = serde_json::from_value(operations.clone()).ok();
@@ -112,13 +130,17 @@ fn patch(owner: OwnerId, id: &str, operations: &Value, context: &mut StreamConte
         return;
     };
     shown.content = content;
-    let (message_id, activity_type) = (shown.message_id.clone(), shown.activity_type.clone());
-    context.sequencer.emit(owner, |subagent_run_id| Body::ActivityDelta {
-        message_id,
-        activity_type,
+    let body = Body::ActivityDelta {
+        message_id: shown.message_id.clone(),
+        activity_type: shown.activity_type.clone(),
         patch,
-        subagent_run_id,
-    });
+        subagent_run_id: context.sequencer.tag(owner),
+    };
+    if shown.told && truncate::leaves(&body) {
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        send_snapshot(at, context);
+    }
 }
 
 pub(super) fn convert_media(event: &AgentEvent, context: &mut StreamContext) {

@@ -10,6 +10,7 @@ use super::{RunSetup, context::StreamContext};
 use crate::{
     model::{AgentEvent, event::StateChange},
     sequencer::OwnerId,
+    truncate,
 };
 
 /// Both ends' state.
@@ -48,9 +49,8 @@ impl SharedState {
         Ok(())
     }
 
-    /// The event that takes the client to the agent's state; `None` = it is there (STATE-2 to
-    /// STATE-7).
-    fn update(&mut self) -> Option<StateUpdate> {
+    /// What takes the client to the agent's state; `None` = it is there (STATE-2 to STATE-7).
+    fn update(&self) -> Option<StateUpdate> {
         if self.certain && self.agent == self.client {
             return None;
         }
@@ -58,14 +58,18 @@ impl SharedState {
             .then(|| diff(&self.client, &self.agent))
             .flatten()
             .filter(|delta| json_len(delta) <= json_len(&*self.agent));
-        self.client = Arc::clone(&self.agent);
-        self.certain = true;
         Some(
             delta.map_or_else(
                 || StateUpdate::Snapshot(Value::clone(&self.agent)),
                 StateUpdate::Delta,
             ),
         )
+    }
+
+    /// The client was taken to the agent's state.
+    fn told(&mut self) {
+        self.client = Arc::clone(&self.agent);
+        self.certain = true;
     }
 }
 
@@ -107,11 +111,20 @@ pub(super) fn convert(event: &AgentEvent, change: &StateChange, context: &mut St
     }
 }
 
+/// A change that is too long for a frame would be left out later, so it counts as not sent: the
+/// client still has what it had.
 fn send(owner: OwnerId, update: StateUpdate, context: &mut StreamContext) {
-    context.sequencer.emit(owner, |subagent_run_id| match update {
+    let subagent_run_id = context.sequencer.tag(owner);
+    let body = match update {
         StateUpdate::Snapshot(snapshot) => Body::StateSnapshot { snapshot, subagent_run_id },
         StateUpdate::Delta(delta) => Body::StateDelta { delta, subagent_run_id },
-    });
+    };
+    if truncate::leaves(&body) {
+        context.state.told();
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        context.note("a change of the state that is longer than clients can take was left out");
+    }
 }
 
 impl StreamContext {

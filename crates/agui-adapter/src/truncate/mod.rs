@@ -76,6 +76,13 @@ impl Truncate {
     }
 }
 
+/// Whether a body leaves whole, whatever stands beside it. Asked where a later event builds on
+/// what the client was sent.
+pub(crate) fn leaves(body: &Body) -> bool {
+    let harmless = MAX_FRAME / size::WORST_ESCAPE;
+    size::guess_body(body, harmless) < harmless || size::exact(body) <= MAX_FRAME - RESERVE
+}
+
 /// About how many bytes of memory an event holds; once past `enough` the count may stop.
 pub fn weight(event: &Event, enough: usize) -> usize {
     size_of::<Event>() + size::guess(event, enough).saturating_sub(size::FRAME_OVERHEAD)
@@ -123,7 +130,8 @@ fn split(mut event: Event, out: &mut Vec<Event>) -> Result<(), Box<Event>> {
 /// Cuts what can be cut: the base members, which mean nothing to the protocol, then the content.
 /// `None` = nothing sensible would be left. A boundary of the run leaves in any case.
 fn shorten(mut event: Event) -> Option<Event> {
-    shorten_base(&mut event, MAX_FRAME / 8);
+    let budget = base_budget(&event.body);
+    shorten_base(&mut event, budget);
     if size::exact(&event) <= MAX_FRAME {
         return Some(event);
     }
@@ -137,6 +145,11 @@ fn shorten(mut event: Event) -> Option<Event> {
         Body::RunStarted { .. } | Body::RunFinished { .. } | Body::RunError { .. }
     );
     (fits || boundary).then_some(event)
+}
+
+/// What the base members may take: the room beside a body that leaves whole, else a share.
+fn base_budget(body: &Body) -> usize {
+    if leaves(body) { MAX_FRAME - RESERVE / 2 - size::exact(body) } else { MAX_FRAME / 8 }
 }
 
 fn mark(event: &mut Event, original_bytes: usize) {

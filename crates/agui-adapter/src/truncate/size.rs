@@ -26,6 +26,13 @@ pub(super) fn guess(event: &Event, enough: usize) -> usize {
     sum.bytes
 }
 
+/// The same as [`guess`] for a body alone.
+pub(super) fn guess_body(body: &Body, enough: usize) -> usize {
+    let mut sum = Sum { bytes: FRAME_OVERHEAD, enough };
+    sum.body(body);
+    sum.bytes
+}
+
 struct Sum {
     bytes: usize,
     enough: usize,

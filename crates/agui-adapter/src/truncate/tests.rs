@@ -171,6 +171,19 @@ fn half_a_state_is_not_sent_and_passed_through_values_are_emptied() {
 }
 
 #[test]
+fn what_stands_beside_a_state_yields_to_it() {
+    let long = Value::String("x".repeat(8 * MIB - RESERVE - 1024));
+    let body = Body::StateSnapshot { snapshot: long, subagent_run_id: None };
+    assert!(leaves(&body));
+    let raw = Value::String("y".repeat(MIB / 2));
+    let whole = Event { raw_event: Some(raw), ..Event::new(body.clone()) }.with_metadata("k", 1);
+    let expected = Event::new(body).with_metadata("k", 1);
+    assert_eq!(apply(whole), [marked(expected, MIB / 2 + 2)]);
+    let long = Value::String("x".repeat(8 * MIB - RESERVE));
+    assert!(!leaves(&Body::StateSnapshot { snapshot: long, subagent_run_id: None }));
+}
+
+#[test]
 fn the_end_of_a_run_always_leaves() {
     let finished = |result: Option<Value>, outcome: Option<RunOutcome>| -> Event {
         Body::RunFinished {
