@@ -61,8 +61,26 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     }
 }
 
-/// The finished message: its text is news only if none was streamed since the last model call,
-/// or if it is the sentence with which an agent recovers from an interruption.
+/// Why an agent ends that was interrupted; its last text is a sentence about that.
+const RECOVERED: &str = "INTERRUPTED";
+
+impl StreamContext {
+    /// The text of a finished message, if it is news: if none was streamed since the last model
+    /// call, or if it is the sentence with which an agent recovers from an interruption.
+    pub(super) fn news(
+        &self,
+        owner: OwnerId,
+        result: &Msg,
+        reason: Option<&str>,
+    ) -> Option<String> {
+        if reason != Some(RECOVERED) && self.texts.has_spoken(owner) {
+            return None;
+        }
+        let says = |block: &Block| matches!(block, Block::Text { text } if !text.is_empty());
+        result.content.iter().any(says).then(|| result.text_content())
+    }
+}
+
 fn agent_result(
     event: &AgentEvent,
     source: Option<&Arc<str>>,
@@ -71,17 +89,12 @@ fn agent_result(
     context: &mut StreamContext,
 ) {
     let owner = context.owner_of(event);
-    let recovered = generate_reason == Some("INTERRUPTED");
-    let has_text = result
-        .content
-        .iter()
-        .any(|block| matches!(block, Block::Text { text } if !text.is_empty()));
-    if has_text && (recovered || !context.texts.has_spoken(owner)) {
+    if let Some(text) = context.news(owner, result, generate_reason) {
         let key = BlockKey { reply: &result.id, block: "agentscope.result" };
-        if recovered {
+        if generate_reason == Some(RECOVERED) {
             context.sequencer.close_items(owner);
         }
-        context.send_text(owner, key, &result.text_content());
+        context.send_text(owner, key, &text);
         context.sequencer.end_text(owner, key);
     }
     if generate_reason == Some("TOOL_SUSPENDED") && !context.is_custom_child(owner) {
@@ -125,7 +138,7 @@ fn stated_end(context: &StreamContext) -> End {
         return End::Cancelled(MAX_ITERATIONS.to_owned());
     }
     match ending.generate_reason.as_deref() {
-        Some("INTERRUPTED") => End::Cancelled("interrupted".to_owned()),
+        Some(RECOVERED) => End::Cancelled("interrupted".to_owned()),
         Some("MAX_ITERATIONS") => End::Cancelled(MAX_ITERATIONS.to_owned()),
         Some(reason) if reason.ends_with("_STOP_REQUESTED") => {
             End::Cancelled(reason.to_ascii_lowercase())

@@ -141,7 +141,7 @@ impl StreamContext {
         self.children.list[at].owner
     }
 
-    /// The owner of a child's event, if the child is there and has items of its own.
+    /// The owner of a child's event, if the child is there.
     pub(super) fn known_child(&mut self, event: &AgentEvent, source: &Arc<str>) -> Option<OwnerId> {
         let at = self.find_child(event, source)?;
         self.remember_reply(at, event);
@@ -150,8 +150,7 @@ impl StreamContext {
             AgentEventKind::ModelCallEnd { .. } => self.children.list[at].in_model_call = false,
             _ => {}
         }
-        let owner = self.children.list[at].owner;
-        (!self.is_custom_child(owner)).then_some(owner)
+        Some(self.children.list[at].owner)
     }
 
     pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {

@@ -115,9 +115,9 @@ fn convert_other(at: usize, owner: OwnerId, event: &AgentEvent, context: &mut St
         | AgentEventKind::UserConfirmResult { .. }
         | AgentEventKind::ExternalExecutionResult { .. }
         | AgentEventKind::Question { .. } => interrupt::convert(event, context),
-        AgentEventKind::AgentResult { result, .. } if !context.texts.has_spoken(owner) => {
-            let text = result.text_content();
-            if !text.is_empty() {
+        AgentEventKind::AgentResult { result, generate_reason } => {
+            if let Some(text) = context.news(owner, result, generate_reason.as_deref()) {
+                context.texts.mark_spoken(owner);
                 say(at, "text", "TEXT_BLOCK_DELTA", &text, context);
             }
         }

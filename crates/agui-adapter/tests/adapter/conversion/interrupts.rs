@@ -11,7 +11,7 @@ use agui_adapter::{
 use serde_json::{Value, json};
 
 use super::{
-    Played, Run, play,
+    Played, Run, child_line, play,
     script::*,
     support::{adapter, input},
 };
@@ -311,13 +311,6 @@ fn a_suspended_call_of_a_child_in_custom_form_keeps_its_name_and_arguments() {
         (any("EXTERNAL_EXECUTION_RESULT", json!({ "toolResults": suspended })), ""),
         (any("REQUIRE_EXTERNAL_EXECUTION", json!({ "replyId": "R2", "toolCalls": listed })), "R2"),
     ];
-    let line = |name: &str, kind: &str, members: Value| {
-        let mut value = json!({ "source": "main/a", "type": kind, "subagentRunId": "id-1" });
-        for (key, member) in members.as_object().expect("object") {
-            value[key] = member.clone();
-        }
-        format!("CUSTOM {}", json!({ "name": format!("subagent.{name}"), "value": value }))
-    };
     let call_members = json!({ "toolCallId": "c7", "toolName": "deploy" });
     let mut end_members = call_members.clone();
     end_members["arguments"] = "{\"a\":1}".into();
@@ -336,10 +329,10 @@ fn a_suspended_call_of_a_child_in_custom_form_keeps_its_name_and_arguments() {
             interrupt["metadata"].as_object_mut().expect("object").shift_remove("replyId");
         }
         let before = [
-            line("lifecycle", "AGENT_START", json!({ "name": "R" })),
-            line("tool_call", "TOOL_CALL_START", call_members.clone()),
-            line("tool_call", "TOOL_CALL_END", end_members.clone()),
-            line("lifecycle", "AGENT_END", json!({ "name": "R" })),
+            child_line("lifecycle", "AGENT_START", json!({ "name": "R" })),
+            child_line("tool_call", "TOOL_CALL_START", call_members.clone()),
+            child_line("tool_call", "TOOL_CALL_END", end_members.clone()),
+            child_line("lifecycle", "AGENT_END", json!({ "name": "R" })),
         ];
         let before: Vec<&str> = before.iter().map(String::as_str).collect();
         let played = run.play(&joined![start(), from("main/a", child), end()]);

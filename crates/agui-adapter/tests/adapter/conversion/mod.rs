@@ -31,7 +31,7 @@ use agui_protocol::{
     Event, RunAgentInput,
     verify::{VerifyInput, check_events},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use support::{adapter, input};
 
 /// A run to be played.
@@ -221,4 +221,20 @@ fn take(members: &mut Map<String, Value>, name: &str) -> Option<String> {
         Value::String(_) => members.shift_remove(name)?.as_str().map(str::to_owned),
         _ => None,
     }
+}
+
+/// An event of the child `main/a` in the form for clients that know no sub-agents.
+fn custom_line(name: &str, kind: &str, members: &Value) -> String {
+    let mut value = json!({ "source": "main/a", "type": kind });
+    for (key, member) in members.as_object().expect("object") {
+        value[key] = member.clone();
+    }
+    format!("CUSTOM {}", json!({ "name": format!("subagent.{name}"), "value": value }))
+}
+
+/// The same of the child's first invocation.
+fn child_line(name: &str, kind: &str, mut members: Value) -> String {
+    let mut value = json!({ "subagentRunId": "id-1" });
+    value.as_object_mut().expect("object").append(members.as_object_mut().expect("object"));
+    custom_line(name, kind, &value)
 }

@@ -8,7 +8,7 @@ use agui_adapter::{
 use agui_protocol::ResumeEntry;
 use serde_json::{Value, json};
 
-use super::{Played, Run, play, script::*, support::input};
+use super::{Played, Run, child_line, play, script::*, support::input};
 
 const SUCCESS: &str = "FINISHED {\"outcome\":{\"type\":\"success\"}}";
 
@@ -302,15 +302,6 @@ fn a_child_that_a_running_result_suspended_goes_on_under_its_id() {
     ]);
 }
 
-/// An event of `main/a` in the form for clients that know no sub-agents.
-fn custom_line(name: &str, kind: &str, members: &Value) -> String {
-    let mut value = json!({ "source": "main/a", "type": kind });
-    for (key, member) in members.as_object().expect("object") {
-        value[key] = member.clone();
-    }
-    format!("CUSTOM {}", json!({ "name": format!("subagent.{name}"), "value": value }))
-}
-
 #[test]
 fn the_answer_to_a_suspended_child_in_custom_form_is_no_result_of_the_root() {
     let custom = |answered| {
@@ -319,15 +310,14 @@ fn the_answer_to_a_suspended_child_in_custom_form_is_no_result_of_the_root() {
         run
     };
     let first = custom(Vec::new()).play(&suspended_child());
-    let name = json!({ "subagentRunId": "id-1", "name": "R" });
-    let text = json!({ "subagentRunId": "id-1", "delta": "done" });
-    let result = json!({ "subagentRunId": "id-1", "toolCallId": "c7", "toolName": "deploy",
-        "state": "SUCCESS", "content": "ok" });
+    let name = json!({ "name": "R" });
+    let result = json!({ "toolCallId": "c7", "toolName": "deploy", "state": "SUCCESS",
+        "content": "ok" });
     custom(answers(&first.end, "resolved", &json!("ok"))).play(&answered_child()).gives(&[
-        &custom_line("lifecycle", "AGENT_START", &name),
-        &custom_line("tool_result", "TOOL_RESULT_END", &result),
-        &custom_line("text", "TEXT_BLOCK_DELTA", &text),
-        &custom_line("lifecycle", "AGENT_END", &name),
+        &child_line("lifecycle", "AGENT_START", name.clone()),
+        &child_line("tool_result", "TOOL_RESULT_END", result),
+        &child_line("text", "TEXT_BLOCK_DELTA", json!({ "delta": "done" })),
+        &child_line("lifecycle", "AGENT_END", name),
         SUCCESS,
     ]);
 }
