@@ -110,14 +110,7 @@ impl ResultContent {
                 Block::Media { kind, source, name, .. } => content.push_media(
                     None,
                     Some(*kind),
-                    match source {
-                        crate::model::msg::MediaSource::Base64 { media_type, .. } => {
-                            Some(media_type.clone())
-                        }
-                        crate::model::msg::MediaSource::Url { media_type, .. } => {
-                            media_type.clone()
-                        }
-                    },
+                    source.media_type().map(str::to_owned),
                     name.clone(),
                     source.clone().into(),
                 ),

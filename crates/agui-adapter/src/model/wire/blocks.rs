@@ -151,7 +151,8 @@ fn read_media(mut map: Object, kind: Option<MediaKind>) -> Option<Block> {
 fn read_source(mut map: Object) -> Option<MediaSource> {
     let media_type = take(&mut map, "media_type", "mediaType")
         .or_else(|| take(&mut map, "mime_type", "mimeType"))
-        .and_then(text_of);
+        .and_then(text_of)
+        .filter(|media_type| !media_type.is_empty());
     // The member tells the form as surely as `type` does.
     if let Some(data) = text(&mut map, "data") {
         return Some(MediaSource::Base64 { media_type: media_type.unwrap_or_default(), data });
