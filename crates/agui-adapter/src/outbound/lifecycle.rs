@@ -15,7 +15,7 @@ use crate::{
         msg::Block,
     },
     resume::OpenInterrupt,
-    sequencer::{BlockKey, Failed, OwnerId},
+    sequencer::{BlockKey, OwnerId},
 };
 
 /// Metadata key of the machine-readable reason of a cancelled run.
@@ -201,14 +201,8 @@ pub(super) fn finish_failed(failure: RunFailure, context: &mut StreamContext) {
     context.close_children(RunClose::Failed(&failure.code));
     let usage = context.usage.entries();
     let outcome = EndOutcome::Error(failure.code.clone());
-    let failed = Failed {
-        code: failure.code,
-        message: failure.message,
-        metadata: failure.metadata,
-        timestamp: context.now_ms,
-    };
     let finish_after = context.options.emit_run_finished_after_error;
-    context.sequencer.fail_run(failed, usage, finish_after);
+    context.sequencer.fail_run(failure, context.now_ms, usage, finish_after);
     context.ending.run_end = Some(run_end(outcome, context));
 }
 

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use agui_protocol::{Event, RunAgentInput, ToolCallId};
 use serde_json::Value;
 
+pub use crate::sequencer::{IdSource, RunFailure};
 pub use context::StreamContext;
 pub use convert::{AgentEventConverter, ConvertError};
 
@@ -36,12 +37,6 @@ use crate::{
     sequencer::{Earlier, Opening, Sequencer},
     tail::{Tail, TailSetup},
 };
-
-/// Mints ids; passed in so that streams are reproducible.
-pub trait IdSource: Send {
-    /// A fresh id, unique over every thread.
-    fn next_id(&mut self) -> String;
-}
 
 /// Tells the time; passed in so that streams are reproducible.
 pub trait Clock: Send {
@@ -88,29 +83,6 @@ pub enum StreamEnd {
     Raise(Vec<OpenInterrupt>),
     /// The run was stopped on purpose; the reason is machine readable, e.g. `cancelled`.
     Cancelled(&'static str),
-}
-
-/// A failure as the client sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFailure {
-    /// Stable code.
-    pub code: String,
-    /// For people.
-    pub message: String,
-    /// Entries for `RUN_ERROR.metadata`, e.g. `agentscope.openInterrupts`.
-    pub metadata: Object,
-}
-
-impl RunFailure {
-    /// A failure without metadata.
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), metadata: Object::new() }
-    }
-
-    /// A fault of the program, of which the client learns nothing more.
-    fn internal() -> Self {
-        Self::new("INTERNAL_ERROR", "The run failed because of a server error.")
-    }
 }
 
 /// How a run ended, for the ledger and the log.
@@ -285,7 +257,7 @@ impl Adapter {
     fn broken(&mut self, error: &dyn std::error::Error, out: &mut Vec<Event>) -> RunEnd {
         let (thread, run) = (self.context.thread_id(), self.context.run_id());
         tracing::error!(thread.id = thread.as_str(), run.id = run.as_str(), error = %error, "an extension failed");
-        self.fail(RunFailure::internal(), out)
+        self.fail(internal_failure(), out)
     }
 
     /// Ends the run with RUN_ERROR in place of any end that has not left.
@@ -314,8 +286,13 @@ impl RunEnd {
 fn failure_of(end: StreamEnd) -> RunFailure {
     match end {
         StreamEnd::Failed(failure) => failure,
-        _ => RunFailure::internal(),
+        _ => internal_failure(),
     }
+}
+
+/// A fault of the program, of which the client learns nothing more.
+fn internal_failure() -> RunFailure {
+    RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.")
 }
 
 /// The calls that the answers are about. A call of a child shown as CUSTOM events has no owner

@@ -45,15 +45,21 @@ impl Sequencer {
 
     /// Ends the run with `RUN_ERROR` (LIFE-3), also in place of an end that has not left.
     /// `finish_after` appends the RUN_FINISHED that old clients expect.
-    pub(crate) fn fail_run(&mut self, failure: Failed, usage: Vec<TokenUsage>, finish_after: bool) {
+    pub(crate) fn fail_run(
+        &mut self,
+        failure: RunFailure,
+        now_ms: i64,
+        usage: Vec<TokenUsage>,
+        finish_after: bool,
+    ) {
         self.out.retain(|event| !is_end(&event.body));
         self.before_end();
         self.phase = Phase::Ended;
-        let code = Some(failure.code);
-        let mut event = Event::new(Body::RunError { message: failure.message, code, usage })
-            .with_timestamp(failure.timestamp);
-        if !failure.metadata.is_empty() {
-            event.metadata = Some(failure.metadata);
+        let RunFailure { code, message, metadata } = failure;
+        let mut event =
+            Event::new(Body::RunError { message, code: Some(code), usage }).with_timestamp(now_ms);
+        if !metadata.is_empty() {
+            event.metadata = Some(metadata);
         }
         self.out.push(event);
         if finish_after {
@@ -100,10 +106,20 @@ pub(crate) enum OwnerEnd {
     Failed { message: String, code: String },
 }
 
-/// What `RUN_ERROR` says.
-pub(crate) struct Failed {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) metadata: Object,
-    pub(crate) timestamp: i64,
+/// A failure as the client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// Stable code.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// Entries for `RUN_ERROR.metadata`, e.g. `agentscope.openInterrupts`.
+    pub metadata: Object,
+}
+
+impl RunFailure {
+    /// A failure without metadata.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), metadata: Object::new() }
+    }
 }

@@ -18,11 +18,18 @@ use agui_protocol::{
 };
 
 pub(crate) use call::CallIndex;
-pub(crate) use ending::{Failed, OwnerEnd};
+pub(crate) use ending::OwnerEnd;
+pub use ending::RunFailure;
 pub(crate) use owner::OwnerId;
 use owner::{OpenBlock, Owner};
 
-use crate::{model::event::Object, outbound::IdSource};
+use crate::model::event::Object;
+
+/// Mints ids; passed in so that streams are reproducible.
+pub trait IdSource: Send {
+    /// A fresh id, unique over every thread.
+    fn next_id(&mut self) -> String;
+}
 
 /// Where a run is between its boundary events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
