@@ -250,7 +250,7 @@ impl Adapter {
         out: &mut Vec<Event>,
     ) -> Result<(), crate::enrich::EnrichError> {
         let now_ms = self.context.now_ms;
-        self.tail.push(source, self.context.sequencer.take(), now_ms, out)
+        self.tail.push(source, self.context.sequencer.pending(), now_ms, out)
     }
 
     /// An extension failed: the run ends with RUN_ERROR, whatever was said before.

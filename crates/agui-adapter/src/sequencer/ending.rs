@@ -2,13 +2,13 @@
 
 use agui_protocol::{Body, Event, RunOutcome, SubagentOutcome, TokenUsage};
 
-use super::{OwnerId, Phase, Sequencer};
+use super::{OwnerId, Sequencer, with_metadata};
 use crate::model::event::Object;
 
 impl Sequencer {
     /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
     pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
-        if self.phase == Phase::Ended || self.owners[owner.0].closed {
+        if self.ended || self.owners[owner.0].closed {
             return;
         }
         self.close_items(owner);
@@ -39,7 +39,7 @@ impl Sequencer {
         metadata: Object,
     ) {
         self.before_end();
-        self.phase = Phase::Ended;
+        self.ended = true;
         self.push_finished(outcome, usage, metadata);
     }
 
@@ -54,14 +54,10 @@ impl Sequencer {
     ) {
         self.out.retain(|event| !is_end(&event.body));
         self.before_end();
-        self.phase = Phase::Ended;
+        self.ended = true;
         let RunFailure { code, message, metadata } = failure;
-        let mut event =
-            Event::new(Body::RunError { message, code: Some(code), usage }).with_timestamp(now_ms);
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
+        let body = Body::RunError { message, code: Some(code), usage };
+        self.out.push(with_metadata(body, metadata).with_timestamp(now_ms));
         if finish_after {
             self.push_finished(None, Vec::new(), Object::new());
         }
@@ -73,17 +69,14 @@ impl Sequencer {
         usage: Vec<TokenUsage>,
         metadata: Object,
     ) {
-        let mut event = Event::new(Body::RunFinished {
+        let body = Body::RunFinished {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),
             result: None,
             outcome,
             usage,
-        });
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
+        };
+        self.out.push(with_metadata(body, metadata));
     }
 
     fn before_end(&mut self) {
