@@ -78,58 +78,6 @@ impl Children {
         self.suspended.retain(|(_, other)| *other != id);
         Some(id)
     }
-
-    /// The active invocation that an event of this source belongs to. Several share a source
-    /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
-    /// new reply goes to the one that is between model calls.
-    fn find(&self, key: &str, event: &AgentEvent, context: &Lookup<'_>) -> Option<usize> {
-        let active = self.active.get(key)?;
-        match active.as_slice() {
-            [] => None,
-            [only] => Some(*only),
-            several => Some(self.tell_apart(several, event, context)),
-        }
-    }
-
-    fn tell_apart(&self, several: &[usize], event: &AgentEvent, context: &Lookup<'_>) -> usize {
-        let reply = reply_of(&event.kind);
-        let by_reply = reply.and_then(|reply| {
-            several.iter().find(|&&at| self.list[at].replies.iter().any(|known| known == reply))
-        });
-        let knows = |at: usize, call: &str| {
-            let child = &self.list[at];
-            (context.has_call)(child.owner, call) || child.calls.iter().any(|c| c.id == call)
-        };
-        let call = call_of(&event.kind);
-        // Only one of them made this call.
-        let by_sole_call = || {
-            let mut knowing = several.iter().filter(|&&at| call.is_some_and(|c| knows(at, c)));
-            let first = knowing.next();
-            first.filter(|_| knowing.next().is_none())
-        };
-        // Several use the same call id: the one that is being answered, else the latest.
-        let by_call = || {
-            let call = call?;
-            let answering =
-                several.iter().find(|&&at| (context.is_answering)(self.list[at].owner, call));
-            answering.or_else(|| several.iter().rev().find(|&&at| knows(at, call)))
-        };
-        let idle = || {
-            several.iter().find(|&&at| {
-                let child = &self.list[at];
-                !child.in_model_call && !(context.is_busy)(child.owner)
-            })
-        };
-        let found = by_sole_call().or(by_reply).or_else(by_call).or_else(idle);
-        *found.unwrap_or(&several[several.len() - 1])
-    }
-}
-
-/// What telling invocations apart needs to know of their calls.
-struct Lookup<'a> {
-    has_call: &'a dyn Fn(OwnerId, &str) -> bool,
-    is_answering: &'a dyn Fn(OwnerId, &str) -> bool,
-    is_busy: &'a dyn Fn(OwnerId) -> bool,
 }
 
 impl StreamContext {
@@ -153,14 +101,51 @@ impl StreamContext {
         Some(self.children.list[at].owner)
     }
 
+    /// The active invocation that an event of this source belongs to. Several share a source
+    /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
+    /// new reply goes to the one that is between model calls.
     pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {
-        let sequencer = &self.sequencer;
-        let lookup = Lookup {
-            has_call: &|owner, call| sequencer.owns_call(owner, call),
-            is_answering: &|owner, call| self.results.is_open(owner, call),
-            is_busy: &|owner| !sequencer.unanswered_of(owner).is_empty(),
+        match self.children.active.get(&key_of(event, source))?.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            several => Some(self.tell_apart(several, event)),
+        }
+    }
+
+    fn tell_apart(&self, several: &[usize], event: &AgentEvent) -> usize {
+        let child = |at: usize| &self.children.list[at];
+        let reply = reply_of(&event.kind);
+        let by_reply = reply.and_then(|reply| {
+            several.iter().find(|&&at| child(at).replies.iter().any(|known| known == reply))
+        });
+        let call = call_of(&event.kind);
+        // Only one of them made this call.
+        let by_sole_call = || {
+            let mut knowing = several.iter().filter(|&&at| call.is_some_and(|c| self.made(at, c)));
+            let first = knowing.next();
+            first.filter(|_| knowing.next().is_none())
         };
-        self.children.find(&key_of(event, source), event, &lookup)
+        // Several use the same call id: the one that is being answered, else the latest.
+        let by_call = || {
+            let call = call?;
+            let answering = several.iter().find(|&&at| self.results.is_open(child(at).owner, call));
+            answering.or_else(|| several.iter().rev().find(|&&at| self.made(at, call)))
+        };
+        let idle = || several.iter().find(|&&at| self.is_idle(at));
+        let found = by_sole_call().or(by_reply).or_else(by_call).or_else(idle);
+        *found.unwrap_or(&several[several.len() - 1])
+    }
+
+    /// Whether an invocation made a call under this id.
+    fn made(&self, at: usize, call: &str) -> bool {
+        let child = &self.children.list[at];
+        self.sequencer.owns_call(child.owner, call) || child.calls.iter().any(|c| c.id == call)
+    }
+
+    /// Whether an invocation is between model calls and waits for no tool.
+    fn is_idle(&self, at: usize) -> bool {
+        let child = &self.children.list[at];
+        !child.in_model_call && self.sequencer.unanswered_of(child.owner).is_empty()
     }
 
     fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
