@@ -14,6 +14,7 @@ pub mod inbound;
 pub mod kept;
 pub mod messages_out;
 pub mod model;
+pub mod names;
 pub mod options;
 pub mod outbound;
 pub mod resume;

@@ -15,13 +15,7 @@ use crate::kept::{Kept, KeptPart};
 use crate::model::event::{Call, Object, ResultState};
 use crate::model::msg::{MediaKind, MediaSource};
 use crate::model::{Block, Msg, Role};
-
-/// The key in a tool message's metadata that says how a call went which did not succeed.
-pub const STATE_KEY: &str = "agentscope.state";
-
-/// Type of the activity that shows an assistant's own media: AG-UI has no place for them in an
-/// assistant message.
-pub const MEDIA_ACTIVITY: &str = "agentscope.media";
+use crate::names::{MEDIA_ACTIVITY, STATE_KEY, UNKNOWN_MEDIA};
 
 /// Gives the id of a further AG-UI message made of one AgentScope message: from the message's own
 /// id and a number that counts from 1.
@@ -308,7 +302,7 @@ fn part_source(source: &MediaSource) -> PartSource {
     match source {
         MediaSource::Base64 { data, .. } => {
             // The protocol wants a type beside inline data, so the one for "unknown" stands in.
-            let mime_type = source.media_type().unwrap_or("application/octet-stream").to_owned();
+            let mime_type = source.media_type().unwrap_or(UNKNOWN_MEDIA).to_owned();
             PartSource::Data { value: data.clone(), mime_type }
         }
         MediaSource::Url { media_type, url } => {

@@ -7,19 +7,16 @@ use super::{
     context::{StreamContext, object},
     media::MediaData,
     state::apply_patch,
-    tool::UNKNOWN_MEDIA,
 };
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
         event::{ActivityChange, DataChunk, Object},
     },
+    names::{MEDIA_ACTIVITY, UNKNOWN_MEDIA},
     sequencer::OwnerId,
     truncate,
 };
-
-/// Activity type of the assistant's own media.
-const MEDIA_TYPE: &str = "agentscope.media";
 
 /// What was shown so far.
 #[derive(Default)]
@@ -214,7 +211,7 @@ fn show(media: Media, context: &mut StreamContext) {
     let message_id = context.sequencer.next_message_id();
     context.sequencer.emit(media.owner, |subagent_run_id| Body::ActivitySnapshot {
         message_id,
-        activity_type: MEDIA_TYPE.to_owned(),
+        activity_type: MEDIA_ACTIVITY.to_owned(),
         content,
         replace: None,
         subagent_run_id,

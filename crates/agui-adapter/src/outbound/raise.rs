@@ -10,7 +10,7 @@ use super::{
     interrupt::{Ask, Question},
 };
 use crate::{
-    model::event::Object,
+    model::{event::Object, wire::parse_object},
     options::FrontendToolOutcome,
     resume::{InterruptKind, OpenInterrupt, StoredCall},
     sequencer::OwnerId,
@@ -101,7 +101,7 @@ impl StreamContext {
             text => text,
         };
         let arguments = arguments.to_owned();
-        let input = ask.call.input.clone().or_else(|| serde_json::from_str(&arguments).ok());
+        let input = ask.call.input.clone().or_else(|| parse_object(&arguments));
         StoredCall {
             id: ask.call.id.clone(),
             wire_id,
@@ -148,7 +148,7 @@ impl StreamContext {
         let input = call.input.clone().filter(|input| !input.is_empty());
         let rules = &ask.call.suggested_rules;
         object([
-            ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
+            ("agentscope.interruptKind", serde_json::to_value(kind).ok()),
             ("toolName", Some(Value::from(call.name.as_str()))),
             ("toolInput", input.map(Value::Object)),
             ("toolContent", Some(Value::from(call.arguments.as_str()))),
@@ -169,7 +169,7 @@ impl StreamContext {
             expires_at: None,
             metadata: Some(object([(
                 "agentscope.interruptKind",
-                Some(Value::from(kind_name(InterruptKind::InputRequired))),
+                serde_json::to_value(InterruptKind::InputRequired).ok(),
             )])),
         };
         OpenInterrupt {
@@ -180,15 +180,6 @@ impl StreamContext {
             call: None,
             question: Some(question.id.clone()),
         }
-    }
-}
-
-fn kind_name(kind: InterruptKind) -> &'static str {
-    match kind {
-        InterruptKind::PermissionConfirm => "permission_confirm",
-        InterruptKind::ExternalExecution => "external_execution",
-        InterruptKind::FrontendTool => "frontend_tool",
-        InterruptKind::InputRequired => "input_required",
     }
 }
 

@@ -57,7 +57,7 @@ impl SharedState {
         let delta = (self.certain && same_container(&self.client, &self.agent))
             .then(|| diff(&self.client, &self.agent))
             .flatten()
-            .filter(|delta| json_len(delta) <= json_len(&*self.agent));
+            .filter(|delta| truncate::exact(delta) <= truncate::exact(&*self.agent));
         Some(
             delta.map_or_else(
                 || StateUpdate::Snapshot(Value::clone(&self.agent)),
@@ -85,10 +85,6 @@ fn same_container(a: &Value, b: &Value) -> bool {
 fn diff(from: &Value, to: &Value) -> Option<Vec<PatchOperation>> {
     let patch = serde_json::to_value(json_patch::diff(from, to)).ok()?;
     serde_json::from_value(patch).ok()
-}
-
-fn json_len(value: &impl serde::Serialize) -> usize {
-    serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
 }
 
 /// Applies RFC 6902 operations; a patch that fails changes nothing.

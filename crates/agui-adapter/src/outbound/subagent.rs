@@ -11,7 +11,9 @@ use crate::{
     model::{
         AgentEvent, AgentEventKind,
         event::{EndReason, Failure},
+        wire::parse_object,
     },
+    names::CANCELLED,
     options::SubagentEvents,
     resume::Decision,
     sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId},
@@ -332,7 +334,7 @@ impl StreamContext {
                 },
                 RunClose::Cancelled => OwnerEnd::Failed {
                     message: "The run was stopped.".to_owned(),
-                    code: "CANCELLED".to_owned(),
+                    code: CANCELLED.to_owned(),
                 },
                 RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
                 RunClose::Interrupted if child.started && !waiting => OwnerEnd::Suspended(asked),
@@ -403,9 +405,7 @@ fn last_segment(source: &str) -> &str {
 
 /// Whether one of the arguments is the agent's id or name.
 fn mentions(arguments: &str, agent: &str, name: &str) -> bool {
-    let Ok(serde_json::Value::Object(arguments)) = serde_json::from_str(arguments) else {
-        return false;
-    };
+    let arguments = parse_object(arguments).unwrap_or_default();
     arguments.values().any(|value| value.as_str().is_some_and(|text| text == agent || text == name))
 }
 

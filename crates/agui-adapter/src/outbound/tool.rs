@@ -10,6 +10,7 @@ use crate::{
         event::{DataChunk, Object, ResultData, ResultState},
         msg::{Block, MediaKind},
     },
+    names::{STATE_KEY, UNKNOWN_MEDIA},
     sequencer::OwnerId,
 };
 
@@ -205,9 +206,6 @@ fn part(piece: Piece) -> ContentPart {
     }
 }
 
-/// Media type of bytes that nobody named.
-pub(super) const UNKNOWN_MEDIA: &str = "application/octet-stream";
-
 pub(super) fn convert_call(event: &AgentEvent, context: &mut StreamContext) {
     let owner = context.owner_of(event);
     match &event.kind {
@@ -306,6 +304,3 @@ pub(super) fn result_metadata(state: ResultState) -> Object {
     }
     metadata
 }
-
-/// Metadata key of a result that was not a success.
-const STATE_KEY: &str = "agentscope.state";

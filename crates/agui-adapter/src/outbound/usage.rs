@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::context::{StreamContext, object};
 use crate::{
-    model::{AgentEvent, AgentEventKind, event::ModelUsage},
+    model::{AgentEvent, AgentEventKind, event::ModelUsage, value::MAX_COUNT},
     sequencer::OwnerId,
 };
 
@@ -69,8 +69,6 @@ impl Usage {
 }
 
 /// Counts are integers up to 2^53-1 (LIFE-20); a sum beyond stays there.
-const MAX_COUNT: u64 = (1 << 53) - 1;
-
 fn add(to: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *to = Some(to.unwrap_or(0).saturating_add(more).min(MAX_COUNT));

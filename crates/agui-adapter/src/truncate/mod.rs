@@ -7,6 +7,8 @@
 
 mod size;
 
+pub(crate) use size::exact;
+
 use agui_protocol::{
     Body, Content, ContentPart, Event, Message, Object, PartSource, RunId, RunOutcome, ThreadId,
 };
@@ -41,7 +43,7 @@ impl Truncate {
 
     /// Whether the event can leave as it is. Cheap unless the event is large.
     pub fn fits(event: &Event) -> bool {
-        if delta(&event.body).is_some_and(|delta| delta.len() > MAX_DELTA) {
+        if event.body.delta().is_some_and(|delta| delta.len() > MAX_DELTA) {
             return false;
         }
         let harmless = MAX_FRAME / size::WORST_ESCAPE;
@@ -88,35 +90,17 @@ pub fn weight(event: &Event, enough: usize) -> usize {
     size_of::<Event>() + size::guess(event, enough).saturating_sub(size::FRAME_OVERHEAD)
 }
 
-fn delta(body: &Body) -> Option<&String> {
-    match body {
-        Body::TextMessageContent { delta, .. }
-        | Body::ReasoningMessageContent { delta, .. }
-        | Body::ToolCallArgs { delta, .. } => Some(delta),
-        _ => None,
-    }
-}
-
-fn delta_mut(body: &mut Body) -> Option<&mut String> {
-    match body {
-        Body::TextMessageContent { delta, .. }
-        | Body::ReasoningMessageContent { delta, .. }
-        | Body::ToolCallArgs { delta, .. } => Some(delta),
-        _ => None,
-    }
-}
-
 /// Splits streamed text into events of at most [`MAX_DELTA`]. The base members other than the
 /// time travel on the first one only, where they merge as they would have on the whole.
 fn split(mut event: Event, out: &mut Vec<Event>) -> Result<(), Box<Event>> {
-    let Some(mut text) = delta_mut(&mut event.body).map(std::mem::take) else {
+    let Some(mut text) = event.body.delta_mut().map(std::mem::take) else {
         return Err(Box::new(event));
     };
     shorten_base(&mut event, MAX_FRAME - size::WORST_ESCAPE * MAX_DELTA - RESERVE);
     loop {
         let rest = text.split_off(text.floor_char_boundary(MAX_DELTA));
         let mut piece = event.clone();
-        if let Some(delta) = delta_mut(&mut piece.body) {
+        if let Some(delta) = piece.body.delta_mut() {
             *delta = std::mem::replace(&mut text, rest);
         }
         out.push(piece);

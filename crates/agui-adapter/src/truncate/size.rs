@@ -45,9 +45,6 @@ impl Sum {
 
     fn body(&mut self, body: &Body) {
         match body {
-            Body::TextMessageContent { delta, .. }
-            | Body::ReasoningMessageContent { delta, .. }
-            | Body::ToolCallArgs { delta, .. } => self.add(delta.len()),
             Body::ToolCallResult { content, .. } => self.content(content),
             Body::RunError { message, .. } | Body::SubagentError { message, .. } => {
                 self.add(message.len());
@@ -67,7 +64,7 @@ impl Sum {
             Body::MessagesSnapshot { .. }
             | Body::RunFinished { .. }
             | Body::RunStarted { input: Some(_), .. } => self.add(self.enough),
-            _ => {}
+            _ => self.add(body.delta().map_or(0, str::len)),
         }
     }
 
@@ -162,7 +159,7 @@ pub(super) fn source_len(source: &PartSource) -> usize {
 }
 
 /// Length of `value` as JSON.
-pub(super) fn exact(value: &impl serde::Serialize) -> usize {
+pub(crate) fn exact(value: &impl serde::Serialize) -> usize {
     let mut counter = Counter(0);
     match serde_json::to_writer(&mut counter, value) {
         Ok(()) => counter.0,

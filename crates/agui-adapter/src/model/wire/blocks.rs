@@ -104,14 +104,7 @@ fn read_tool_result(mut map: Object) -> Block {
 
 /// The state of a tool result, in either case.
 pub(super) fn state_of(state: &Value) -> Option<ResultState> {
-    match state.as_str()?.to_ascii_lowercase().as_str() {
-        "success" => Some(ResultState::Success),
-        "error" => Some(ResultState::Error),
-        "interrupted" => Some(ResultState::Interrupted),
-        "denied" => Some(ResultState::Denied),
-        "running" => Some(ResultState::Running),
-        _ => None,
-    }
+    ResultState::from_name(state.as_str()?)
 }
 
 /// A string as one text block, or a list of blocks; empty text is no block.
