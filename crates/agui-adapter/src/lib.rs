@@ -20,5 +20,6 @@ pub mod outbound;
 pub mod resume;
 pub mod runtime_context;
 mod sequencer;
+mod shown_media;
 pub mod tail;
 pub mod truncate;

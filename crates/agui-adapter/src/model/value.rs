@@ -182,6 +182,18 @@ pub enum ResultData {
     },
 }
 
+impl DataChunk {
+    /// The medium that these bytes are the whole of.
+    pub(crate) fn typed(self, media_type: Option<String>) -> MediaSource {
+        match self {
+            Self::Base64(data) => {
+                MediaSource::Base64 { media_type: media_type.unwrap_or_default(), data }
+            }
+            Self::Url(url) => MediaSource::Url { media_type, url },
+        }
+    }
+}
+
 impl From<MediaSource> for DataChunk {
     fn from(source: MediaSource) -> Self {
         match source {

@@ -3,18 +3,15 @@
 use agui_protocol::{Body, MessageId, PatchOperation};
 use serde_json::Value;
 
-use super::{
-    context::{StreamContext, object},
-    media::MediaData,
-    state::apply_patch,
-};
+use super::{context::StreamContext, media::MediaData, state::apply_patch};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
-        event::{ActivityChange, DataChunk, Object},
+        event::{ActivityChange, Object},
     },
-    names::{MEDIA_ACTIVITY, UNKNOWN_MEDIA},
+    names::MEDIA_ACTIVITY,
     sequencer::OwnerId,
+    shown_media::media_activity,
     truncate,
 };
 
@@ -197,17 +194,8 @@ fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamConte
 
 fn show(media: Media, context: &mut StreamContext) {
     let Some(data) = media.data else { return };
-    let (bytes, url) = match data.into_whole() {
-        DataChunk::Base64(bytes) => (Some(bytes), None),
-        DataChunk::Url(url) => (None, Some(url)),
-    };
-    let media_type = media.media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned());
-    let content = object([
-        ("mediaType", Some(Value::from(media_type))),
-        ("name", media.name.map(Value::from)),
-        ("data", bytes.map(Value::from)),
-        ("url", url.map(Value::from)),
-    ]);
+    let source = data.into_whole().typed(media.media_type);
+    let content = media_activity(source, media.name.as_deref());
     let message_id = context.sequencer.next_message_id();
     context.sequencer.emit(media.owner, |subagent_run_id| Body::ActivitySnapshot {
         message_id,

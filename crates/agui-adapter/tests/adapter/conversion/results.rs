@@ -284,3 +284,27 @@ fn an_empty_media_type_is_an_unknown_one() {
         SUCCESS,
     ]);
 }
+
+/// As in a history that is sent again.
+#[test]
+fn a_file_name_stands_in_the_metadata_of_its_part() {
+    let data = json!({ "tool_call_id": "c1", "data": "QQ==", "media_type": "image/png",
+        "name": "a.png" });
+    let lines = joined![
+        start(),
+        call("c1", "f", "{}"),
+        python("TOOL_RESULT_DATA_DELTA", data),
+        result_end("c1", "success"),
+        end(),
+    ];
+    let content = json!([{ "type": "image",
+        "source": { "type": "data", "value": "QQ==", "mimeType": "image/png" },
+        "metadata": { "filename": "a.png" } }]);
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        &format!("RESULT id-2 c1 {}", json!({ "content": content })),
+        SUCCESS,
+    ]);
+}
