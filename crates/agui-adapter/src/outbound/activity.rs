@@ -1,6 +1,7 @@
 //! Activities, and the assistant's own media, which are shown as activities.
 
 use agui_protocol::{Body, MessageId, PatchOperation};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{context::StreamContext, media::MediaData, state::apply_patch};
@@ -118,7 +119,7 @@ fn patch(owner: OwnerId, id: &str, operations: &Value, context: &mut StreamConte
     let shown = &mut context.activities.shown[at];
     let mut content = shown.content.clone();
     let applied = apply_patch(&mut content, operations);
-    let patch: Option<Vec<PatchOperation>> = serde_json::from_value(operations.clone()).ok();
+    let patch = Vec::<PatchOperation>::deserialize(operations).ok();
     let (Ok(()), true, Some(patch)) = (applied, content.is_object(), patch) else {
         context.note("a patch of an activity that does not apply was left out");
         return;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use agui_protocol::{Body, PatchOperation};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{RunSetup, context::StreamContext};
@@ -89,7 +90,7 @@ fn diff(from: &Value, to: &Value) -> Option<Vec<PatchOperation>> {
 
 /// Applies RFC 6902 operations; a patch that fails changes nothing.
 pub(super) fn apply_patch(target: &mut Value, operations: &Value) -> Result<(), &'static str> {
-    let patch: json_patch::Patch = serde_json::from_value(operations.clone())
+    let patch = json_patch::Patch::deserialize(operations)
         .map_err(|_| "a patch that is not a list of RFC 6902 operations was left out")?;
     json_patch::patch(target, &patch).map_err(|_| "a patch that does not apply was left out")
 }

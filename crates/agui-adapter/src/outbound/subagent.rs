@@ -1,7 +1,7 @@
 //! Sub-agents: which invocation a child event belongs to, and how it is shown. The only place
 //! that decides between attributed, custom and native.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use agui_protocol::SubagentRunId;
 
@@ -107,7 +107,7 @@ impl StreamContext {
     /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
     /// new reply goes to the one that is between model calls.
     pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {
-        match self.children.active.get(&key_of(event, source))?.as_slice() {
+        match self.children.active.get(&*key_of(event, source))?.as_slice() {
             [] => None,
             [only] => Some(*only),
             several => Some(self.tell_apart(several, event)),
@@ -167,7 +167,7 @@ impl StreamContext {
         name: &str,
         started: bool,
     ) -> usize {
-        let key = key_of(event, source);
+        let key = key_of(event, source).into_owned();
         let parent = self.parent_of(source);
         let call = self.delegating_call(parent, last_segment(source), name);
         let id = match self.children.resumed_id(source) {
@@ -296,7 +296,7 @@ impl StreamContext {
         let child = &mut self.children.list[at];
         // Its AGENT_END was seen; whether there will be another one nobody can say.
         (child.waiting, child.ended, child.started) = (false, false, false);
-        self.children.active.entry(key).or_default().push(at);
+        self.children.active.entry(key.into_owned()).or_default().push(at);
         Some(at)
     }
 
@@ -392,10 +392,11 @@ fn failed(failure: &Failure) -> OwnerEnd {
     OwnerEnd::Failed { message: failure.message, code: failure.code }
 }
 
-fn key_of(event: &AgentEvent, source: &str) -> String {
+/// What tells invocations apart as far as the wire does; made for every event of a child.
+fn key_of<'a>(event: &AgentEvent, source: &'a str) -> Cow<'a, str> {
     match event.metadata.get("taskId").and_then(serde_json::Value::as_str) {
-        Some(task) => format!("{source}\u{0}{task}"),
-        None => source.to_owned(),
+        Some(task) => Cow::Owned(format!("{source}\u{0}{task}")),
+        None => Cow::Borrowed(source),
     }
 }
 
