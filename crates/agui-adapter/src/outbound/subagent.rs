@@ -58,6 +58,7 @@ impl Invocation {
 pub(super) struct CustomCall {
     pub(super) id: String,
     pub(super) name: String,
+    /// Kept behind the answer too: an end that is sent again says all of them.
     pub(super) arguments: String,
     pub(super) end_held: bool,
     /// TOOL_CALL_END was sent with all arguments.

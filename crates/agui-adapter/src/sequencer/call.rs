@@ -29,6 +29,7 @@ pub(super) struct Call {
     pub(super) wire: ToolCallId,
     name: String,
     pub(super) parent: Option<MessageId>,
+    /// Until the call is answered: only of calls that wait does anybody ask.
     arguments: String,
     encrypted: Option<String>,
     phase: CallPhase,
@@ -166,7 +167,9 @@ impl Sequencer {
         }
         let (emit, tag) = (self.emit_args, self.tag(owner));
         let call = &mut self.calls[index.0];
-        call.arguments.push_str(delta);
+        if !call.answered {
+            call.arguments.push_str(delta);
+        }
         if !emit || !call.visible {
             return true;
         }
@@ -364,6 +367,7 @@ impl Sequencer {
         self.close_call(index);
         let call = &mut self.calls[index.0];
         call.answered = true;
+        call.arguments = String::new();
         let (owner, id, wire) = (call.owner, call.id.clone(), call.wire.clone());
         self.forget_answered(owner, &id);
         self.resumed.retain(|earlier| earlier.wire != wire);
@@ -434,7 +438,7 @@ impl Sequencer {
         open.map(|call| call.name.as_str())
     }
 
-    /// The call's argument text so far.
+    /// The call's argument text so far; empty once it is answered.
     pub(crate) fn arguments(&self, index: CallIndex) -> &str {
         &self.calls[index.0].arguments
     }
