@@ -129,7 +129,7 @@ impl Sequencer {
 
     /// The agent's id if the client can have it, else a minted one.
     fn fresh_call_id(&mut self, id: &str) -> ToolCallId {
-        if !id.trim().is_empty() && !self.used.contains_key(id) {
+        if !id.trim().is_empty() && id.len() <= MAX_ID && !self.used.contains_key(id) {
             return ToolCallId::from(id);
         }
         ToolCallId::from(self.ids.next_id())
@@ -484,6 +484,9 @@ impl Sequencer {
         self.end_call(owner, id, None);
     }
 }
+
+/// The longest call id in bytes that clients are given: it stands in every event of the call.
+const MAX_ID: usize = 1024;
 
 /// Name of a tool whose call was never started and whose result does not name it.
 const UNKNOWN_TOOL: &str = "unknown_tool";

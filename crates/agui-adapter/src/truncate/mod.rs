@@ -10,7 +10,8 @@ mod size;
 pub(crate) use size::exact;
 
 use agui_protocol::{
-    Body, Content, ContentPart, Event, Message, Object, PartSource, RunId, RunOutcome, ThreadId,
+    Body, Content, ContentPart, Event, Interrupt, Message, Object, PartSource, RunId, RunOutcome,
+    ThreadId,
 };
 use serde_json::{Value, json};
 
@@ -161,18 +162,29 @@ fn shorten_body(body: &mut Body) -> Option<usize> {
     let budget = MAX_FRAME - MAX_FRAME / 8 - RESERVE;
     match body {
         Body::ToolCallResult { content, .. } => Some(shorten_content(content, budget)),
-        Body::RunError { message, .. } | Body::SubagentError { message, .. } => {
-            let original = message.len();
-            size::cut(message, budget);
+        // Left out, the start of something would leave its end and all between without it.
+        Body::RunError { message: text, .. }
+        | Body::SubagentError { message: text, .. }
+        | Body::ToolCallStart { tool_call_name: text, .. }
+        | Body::StepStarted { step_name: text, .. }
+        | Body::StepFinished { step_name: text, .. } => {
+            let original = text.len();
+            size::cut(text, budget);
             Some(original)
         }
+        Body::SubagentStarted { name, description, .. } => {
+            let original = name.len() + description.take().map_or(0, |text| text.len());
+            size::cut(name, budget);
+            Some(original)
+        }
+        Body::TextMessageStart { name, .. } => name.take().map(|name| name.len()),
         Body::ActivitySnapshot { content, .. } => shorten_activity(content, budget),
         Body::Custom { value, .. } | Body::Raw { event: value, .. } => {
             let original = size::exact(value);
             *value = Value::Null;
             Some(original)
         }
-        Body::RunFinished { result, outcome, .. } => Some(shorten_end(result, outcome)),
+        Body::RunFinished { result, outcome, .. } => Some(shorten_end(result, outcome, budget)),
         Body::SubagentFinished { result, .. } => result.take().map(|result| size::exact(&result)),
         Body::RunStarted { input, .. } => input.take().map(|input| size::exact(&input)),
         Body::MessagesSnapshot { messages } => Some(shorten_messages(messages, budget)),
@@ -181,15 +193,33 @@ fn shorten_body(body: &mut Body) -> Option<usize> {
     }
 }
 
-/// Leaves out the result; without one, what interrupts say beyond their own members. The answer
-/// to an interrupt needs only its id.
-fn shorten_end(result: &mut Option<Value>, outcome: &mut Option<RunOutcome>) -> usize {
+/// Leaves out the result; without one, what interrupts say beyond their own members, then cuts
+/// their messages. The answer to an interrupt needs only its id.
+fn shorten_end(
+    result: &mut Option<Value>,
+    outcome: &mut Option<RunOutcome>,
+    budget: usize,
+) -> usize {
     if let Some(result) = result.take() {
         return size::exact(&result);
     }
     let Some(RunOutcome::Interrupt { interrupts }) = outcome else { return 0 };
     let metadata = interrupts.iter_mut().filter_map(|interrupt| interrupt.metadata.take());
-    metadata.map(|metadata| size::exact(&metadata)).sum()
+    let original: usize = metadata.map(|metadata| size::exact(&metadata)).sum();
+    if size::exact(interrupts) <= budget {
+        return original;
+    }
+    original + cut_messages(interrupts, budget)
+}
+
+fn cut_messages(interrupts: &mut [Interrupt], budget: usize) -> usize {
+    let share = budget / interrupts.len().max(1);
+    let mut original = 0;
+    for message in interrupts.iter_mut().filter_map(|interrupt| interrupt.message.as_mut()) {
+        original += message.len();
+        size::cut(message, share);
+    }
+    original
 }
 
 fn shorten_content(content: &mut Content, budget: usize) -> usize {

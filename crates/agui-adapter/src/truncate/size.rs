@@ -9,7 +9,7 @@ use serde_json::Value;
 /// One byte of a string takes at most six in JSON (`\u001f`).
 pub(super) const WORST_ESCAPE: usize = 6;
 
-/// What the names of an event's members and its ids take at most in practice.
+/// What the names of an event's members and the ids made here take at most in practice.
 pub(super) const FRAME_OVERHEAD: usize = 4096;
 
 /// Bytes that are certainly not exceeded before escaping, counted up to `enough`. Large members
@@ -44,6 +44,7 @@ impl Sum {
     }
 
     fn body(&mut self, body: &Body) {
+        self.add(names_len(body));
         match body {
             Body::ToolCallResult { content, .. } => self.content(content),
             Body::RunError { message, .. } | Body::SubagentError { message, .. } => {
@@ -146,6 +147,29 @@ impl Sum {
                 self.object(object);
             }
         }
+    }
+}
+
+/// Length of the names and ids that an agent chose.
+fn names_len(body: &Body) -> usize {
+    match body {
+        Body::ToolCallStart { tool_call_id, tool_call_name, .. } => {
+            tool_call_id.as_str().len() + tool_call_name.len()
+        }
+        Body::ToolCallArgs { tool_call_id, .. }
+        | Body::ToolCallEnd { tool_call_id, .. }
+        | Body::ToolCallResult { tool_call_id, .. } => tool_call_id.as_str().len(),
+        Body::StepStarted { step_name: name, .. }
+        | Body::StepFinished { step_name: name, .. }
+        | Body::TextMessageStart { name: Some(name), .. }
+        | Body::ActivitySnapshot { activity_type: name, .. }
+        | Body::ActivityDelta { activity_type: name, .. }
+        | Body::Raw { source: Some(name), .. }
+        | Body::Custom { name, .. } => name.len(),
+        Body::SubagentStarted { name, description, .. } => {
+            name.len() + description.as_ref().map_or(0, String::len)
+        }
+        _ => 0,
     }
 }
 
