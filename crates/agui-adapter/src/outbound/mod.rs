@@ -2,7 +2,7 @@
 //!
 //! [`Adapter`] is the conversion of one run. One converter per kind of agent event says what
 //! happened, the sequencer makes events of it, the tail (enrichers, gate, frame length,
-//! downgrade) has the last word. No converter emits an event kind of another's.
+//! downgrade) has the last word.
 
 mod activity;
 mod context;

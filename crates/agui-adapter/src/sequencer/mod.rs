@@ -1,9 +1,10 @@
-//! The sequencer: events leave the adapter only through it.
+//! The sequencer: events leave the adapter through it. The one exception is a whole event that a
+//! program's converter sends, which is only put behind the others here; the gate looks at it.
 //!
 //! It knows which messages, reasoning blocks, tool calls and steps are open and whose they are,
 //! mints every id, closes what has to be closed before something else opens, and puts the
-//! boundary events. Converters tell it what happened and cannot make it emit a stream that is out
-//! of order. It knows no transport, no AgentScope event and no option but
+//! boundary events. Our converters tell it what happened and cannot make it emit a stream that is
+//! out of order. It knows no transport, no AgentScope event and no option but
 //! `emit-tool-call-args`.
 
 mod call;
