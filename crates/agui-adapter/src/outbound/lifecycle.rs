@@ -97,7 +97,7 @@ fn agent_result(
         context.send_text(owner, key, &text);
         context.sequencer.end_text(owner, key);
     }
-    if generate_reason == Some("TOOL_SUSPENDED") && !context.is_custom_child(owner) {
+    if generate_reason == Some("TOOL_SUSPENDED") {
         context.note_suspended(owner, &result.content);
     }
     if let (None, Some(reason)) = (source, generate_reason) {
