@@ -5,8 +5,14 @@ use std::sync::{Arc, Mutex};
 use agentscope_agui::{
     agents::{AgentError, ContextValues},
     config::{Config, agui::ContextSource},
-    server::{ContextRequest, ResolveError, RuntimeContextResolver},
+    server::{ContextRequest, ResolveError, RuntimeContextResolver, ServerBuilder},
 };
+use agui_adapter::{
+    enrich::{EnrichContext, EnrichError},
+    model::AgentEvent,
+    outbound::Extensions,
+};
+use agui_protocol::{Event, EventType};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -99,6 +105,27 @@ async fn a_panic_ends_the_run_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_panic_of_an_enricher_on_the_end_of_the_run_is_an_error_to_the_client() {
+    let enricher = |_: Option<&AgentEvent>, events: Vec<Event>, _: &EnrichContext<'_>| {
+        let ends = events.iter().any(|event| event.event_type() == EventType::RunFinished);
+        assert!(!ends, "on purpose");
+        Ok::<_, EnrichError>(events)
+    };
+    let extensions = Extensions::default().enricher(0, Arc::new(enricher));
+    let agents = vec![plays("a", vec![start(), delta("so far"), end()])];
+    let extend = |builder: ServerBuilder| builder.extensions(extensions);
+    let server = TestServer::built(Config::default(), agents, extend).await;
+    let error = expected::error("INTERNAL_ERROR", "The run failed because of an internal error.");
+    for run in ["r1", "r2"] {
+        let mut expected = vec![expected::started("t", run)];
+        // The end of the text was lost with the end of the run.
+        expected.extend(expected::text("id-1", &["so far"]).into_iter().take(2));
+        expected.push(error.clone());
+        assert_eq!(server.run("/agui/a", &input("t", run)).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn a_thousand_ready_events_arrive_complete_and_in_order() {
     let texts: Vec<String> = (0..1000).map(|n| format!("{n} ")).collect();
     let deltas = texts.iter().map(|text| delta(text));
@@ -164,8 +191,7 @@ async fn the_runtime_context_holds_what_was_configured_resolved_and_sent() {
         *keep.lock().unwrap() = Value::Object(request.context.to_values());
         stream::iter([Ok(end())])
     });
-    let extend =
-        |builder: agentscope_agui::server::ServerBuilder| builder.resolver(1, Arc::new(Greedy));
+    let extend = |builder: ServerBuilder| builder.resolver(1, Arc::new(Greedy));
     let server = TestServer::built(config, vec![agent], extend).await;
     let mut input = input("t", "r");
     input["state"] = json!({"n": 1});

@@ -8,10 +8,10 @@ use agui_protocol::{
     Body, Content, ContentPart, Event, Message, PartSource, RunId, RunOutcome, ThreadId,
 };
 
-use crate::options::{AdapterOptions, SubagentEvents};
-
-/// The code of a cancelled run's RUN_ERROR.
-pub const CANCELLED: &str = "CANCELLED";
+use crate::{
+    names::CANCELLED,
+    options::{AdapterOptions, SubagentEvents},
+};
 
 /// The stage for one run of a peer older than 1.0.
 #[derive(Debug)]
@@ -71,11 +71,7 @@ impl Downgrade {
             Body::ToolCallResult { content, .. } => self.flatten(content),
             Body::MessagesSnapshot { messages } => self.messages(messages),
             Body::RunStarted { input: Some(input), .. } => self.messages(&mut input.messages),
-            Body::TextMessageContent { delta, .. }
-            | Body::ReasoningMessageContent { delta, .. }
-            | Body::ToolCallArgs { delta, .. }
-                if delta.is_empty() =>
-            {
+            body if body.delta().is_some_and(str::is_empty) => {
                 if event.metadata.is_some() {
                     self.lost(Loss::DeltaMetadata);
                 }

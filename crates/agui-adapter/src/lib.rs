@@ -2,9 +2,9 @@
 //!
 //! Sans-I/O: an [`outbound::Adapter`] takes agent events one by one and gives AG-UI events;
 //! ids and times are passed in, nothing here waits, spawns or reads a clock. Converters say what
-//! happened; the sequencer, through which alone events leave, mints ids, opens, closes and puts
-//! the boundary events; enrichers see every event; the gate makes sure that no enricher broke the
-//! stream; the downgrade serves peers older than 1.0.
+//! happened; the sequencer mints ids, opens, closes and puts the boundary events; enrichers see
+//! every event; the gate makes sure that neither an enricher nor an event that a program's
+//! converter made itself broke the stream; the downgrade serves peers older than 1.0.
 
 pub mod downgrade;
 pub mod enrich;
@@ -14,10 +14,12 @@ pub mod inbound;
 pub mod kept;
 pub mod messages_out;
 pub mod model;
+pub mod names;
 pub mod options;
 pub mod outbound;
 pub mod resume;
 pub mod runtime_context;
 mod sequencer;
+mod shown_media;
 pub mod tail;
 pub mod truncate;

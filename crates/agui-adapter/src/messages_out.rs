@@ -7,21 +7,16 @@
 
 use std::collections::VecDeque;
 
-use agui_protocol::message::{FunctionCall, MediaPart, MessageBase, ToolCallKind};
-use agui_protocol::{Content, ContentPart, Message, MessageId, PartSource, ToolCall, ToolCallId};
+use agui_protocol::message::{FunctionCall, MessageBase, ToolCallKind};
+use agui_protocol::{Content, ContentPart, Message, MessageId, ToolCall, ToolCallId};
 use serde_json::Value;
 
 use crate::kept::{Kept, KeptPart};
 use crate::model::event::{Call, Object, ResultState};
-use crate::model::msg::{MediaKind, MediaSource};
+use crate::model::msg::MediaSource;
 use crate::model::{Block, Msg, Role};
-
-/// The key in a tool message's metadata that says how a call went which did not succeed.
-pub const STATE_KEY: &str = "agentscope.state";
-
-/// Type of the activity that shows an assistant's own media: AG-UI has no place for them in an
-/// assistant message.
-pub const MEDIA_ACTIVITY: &str = "agentscope.media";
+use crate::names::{MEDIA_ACTIVITY, STATE_KEY};
+use crate::shown_media::{media_activity, media_part, named};
 
 /// Gives the id of a further AG-UI message made of one AgentScope message: from the message's own
 /// id and a number that counts from 1.
@@ -194,20 +189,9 @@ impl Out<'_, '_> {
         self.messages.push(Message::Tool { id, tool_call_id, content, error, base });
     }
 
-    /// The same shape as the activity that streams while the agent speaks.
+    /// Media that no message can hold; a tool's are parts of its result.
     fn media(&mut self, source: &MediaSource, name: Option<&str>) {
-        let mut content = Object::new();
-        if let Some(media_type) = source.media_type() {
-            content.insert("mediaType".to_owned(), Value::from(media_type));
-        }
-        if let Some(name) = name {
-            content.insert("name".to_owned(), Value::from(name));
-        }
-        let (key, value) = match source {
-            MediaSource::Base64 { data, .. } => ("data", data),
-            MediaSource::Url { url, .. } => ("url", url),
-        };
-        content.insert(key.to_owned(), Value::from(value.as_str()));
+        let content = media_activity(source.clone(), name);
         // Activities have no encrypted value.
         let base = MessageBase { encrypted_value: None, ..self.base() };
         let (id, activity_type) = (self.next_id(), MEDIA_ACTIVITY.to_owned());
@@ -288,32 +272,9 @@ fn part_of(block: &Block, id: Option<String>, metadata: Option<Value>) -> Option
         Block::Text { text } => Some(ContentPart::Text { id, text: text.clone(), metadata }),
         Block::Media { kind, source, name, metadata } => {
             let metadata = metadata.clone().or_else(|| name.as_deref().map(named));
-            let part = MediaPart { id, source: part_source(source), metadata };
-            Some(match kind {
-                MediaKind::Image => ContentPart::Image(part),
-                MediaKind::Audio => ContentPart::Audio(part),
-                MediaKind::Video => ContentPart::Video(part),
-                MediaKind::Document => ContentPart::Document(part),
-            })
+            Some(media_part(*kind, source.clone(), id, metadata))
         }
         _ => None,
-    }
-}
-
-fn named(name: &str) -> Value {
-    Value::Object(Object::from_iter([("filename".to_owned(), Value::from(name))]))
-}
-
-fn part_source(source: &MediaSource) -> PartSource {
-    match source {
-        MediaSource::Base64 { data, .. } => {
-            // The protocol wants a type beside inline data, so the one for "unknown" stands in.
-            let mime_type = source.media_type().unwrap_or("application/octet-stream").to_owned();
-            PartSource::Data { value: data.clone(), mime_type }
-        }
-        MediaSource::Url { media_type, url } => {
-            PartSource::Url { value: url.clone(), mime_type: media_type.clone() }
-        }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Tail {
     truncate: Truncate,
     /// Only for peers that need it.
     downgrade: Option<Downgrade>,
-    /// An enricher failed; none of the program's is asked again.
+    /// An enricher failed or panicked; none of the program's is asked again.
     failed: bool,
 }
 
@@ -115,14 +115,18 @@ impl Tail {
         if batch.is_empty() && source.is_none() {
             return Ok(batch);
         }
+        if self.failed {
+            // The ends that the enrichers failed on: the run now ends in another way.
+            gate.forget_ends();
+        }
         gate.expect(&batch);
         if !self.failed {
+            // Beforehand, for an enricher that panics does not come back to here.
+            self.failed = true;
             let TailSetup { thread_id, run_id, runtime_context, .. } = &self.setup;
             let context = EnrichContext { thread_id, run_id, now_ms, runtime_context };
-            batch = self.chain.enrich(source, batch, &context).inspect_err(|_| {
-                self.failed = true;
-                gate.forget_ends();
-            })?;
+            batch = self.chain.enrich(source, batch, &context)?;
+            self.failed = false;
         }
         let mut passed = Vec::with_capacity(batch.len());
         gate.pass(batch, &mut passed);

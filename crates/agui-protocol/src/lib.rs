@@ -15,6 +15,7 @@ pub mod interrupt;
 pub mod message;
 pub mod patch;
 pub mod sse;
+mod streamed;
 pub mod usage;
 pub mod verify;
 

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use agui_protocol::{Body, Event, EventType, Message, RunId, RunOutcome, SubagentRunId, ThreadId};
 use serde_json::Value;
 
-use crate::enrich::RESERVED_METADATA_KEY;
+use crate::{enrich::RESERVED_METADATA_KEY, names::CANCELLED};
 
 use self::item::{Effect, Item, Owner};
 
@@ -444,7 +444,7 @@ fn invented_subagent_end(id: &SubagentRunId, end: &Event) -> Event {
         Body::SubagentError {
             subagent_run_id,
             message: "The run was cancelled.".to_owned(),
-            code: Some("CANCELLED".to_owned()),
+            code: Some(CANCELLED.to_owned()),
         }
     } else {
         Body::SubagentFinished { subagent_run_id, result: None, outcome: None }

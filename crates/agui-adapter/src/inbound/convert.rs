@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::InboundNote;
 use crate::kept::{Kept, KeptPart};
-use crate::messages_out::STATE_KEY;
 use crate::model::event::{Call, Object, ResultState};
 use crate::model::msg::{MediaKind, MediaSource};
 use crate::model::wire::parse_object;
 use crate::model::{Block, Msg, Role};
+use crate::names::STATE_KEY;
 
 /// Converts one message; `None` for an activity, which is nothing to an agent.
 pub(super) fn to_msg(
@@ -188,10 +188,10 @@ fn tool_result(
 /// The state that this server wrote beside a result which did not succeed.
 fn stated(base: &MessageBase) -> ResultState {
     let metadata = base.metadata.as_ref();
-    match metadata.and_then(|metadata| metadata.get(STATE_KEY)).and_then(Value::as_str) {
-        Some("error") => ResultState::Error,
-        Some("interrupted") => ResultState::Interrupted,
-        Some("denied") => ResultState::Denied,
-        _ => ResultState::Success,
+    let name = metadata.and_then(|metadata| metadata.get(STATE_KEY)).and_then(Value::as_str);
+    match name.and_then(ResultState::from_name) {
+        // A message is an answer, whatever it says of itself.
+        None | Some(ResultState::Running) => ResultState::Success,
+        Some(state) => state,
     }
 }

@@ -1,9 +1,10 @@
-use agui_protocol::{RunAgentInput, RunId, ThreadId};
+use agui_protocol::{PartSource, RunAgentInput, RunId, ThreadId, message::MediaPart};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::inbound::{InboundOptions, to_msgs};
+use crate::model::msg::MediaKind;
 
 fn msg(role: Role, content: Vec<Block>) -> Msg {
     Msg { id: "m1".into(), name: String::new(), role, content, metadata: Object::new() }
@@ -110,6 +111,17 @@ fn several_results_of_one_message_become_several_messages() {
             json!({"role": "tool", "id": "m1", "toolCallId": "c1", "content": ""}),
             json!({"role": "tool", "id": "m1-1", "toolCallId": "c2", "content": "2"}),
         ]
+    );
+}
+
+#[test]
+fn media_of_the_assistant_name_a_type_as_they_do_when_they_stream() {
+    let source = MediaSource::Url { media_type: None, url: "https://example.invalid/a".into() };
+    let media = Block::Media { kind: MediaKind::Document, source, name: None, metadata: None };
+    assert_eq!(
+        out(&msg(Role::Assistant, vec![media]), false),
+        [json!({"role": "activity", "id": "m1", "activityType": "agentscope.media", "content": {
+            "mediaType": "application/octet-stream", "url": "https://example.invalid/a"}})]
     );
 }
 

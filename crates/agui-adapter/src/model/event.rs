@@ -1,6 +1,6 @@
 //! One normalised form of AgentScope's agent events.
 //!
-//! The Java wire is camelCase with a doubled `type`, the Python wire snake_case; `wire.rs` reads
+//! The Java wire is camelCase with a doubled `type`, the Python wire snake_case; `wire/` reads
 //! both into these types. Agents inside this server make them directly ([`Origin::Local`]).
 
 use std::sync::Arc;

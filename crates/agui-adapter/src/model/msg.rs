@@ -92,13 +92,13 @@ pub enum MediaSource {
 }
 
 impl MediaSource {
-    /// The media type, if it is known.
+    /// The media type, if it is known; an empty one is not.
     pub fn media_type(&self) -> Option<&str> {
-        match self {
-            Self::Base64 { media_type, .. } if media_type.is_empty() => None,
-            Self::Base64 { media_type, .. } => Some(media_type),
+        let media_type = match self {
+            Self::Base64 { media_type, .. } => Some(media_type.as_str()),
             Self::Url { media_type, .. } => media_type.as_deref(),
-        }
+        };
+        media_type.filter(|media_type| !media_type.is_empty())
     }
 }
 

@@ -60,6 +60,13 @@ impl ResultState {
             Self::Running => "running",
         }
     }
+
+    /// The state of that name, in either case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Success, Self::Error, Self::Interrupted, Self::Denied, Self::Running]
+            .into_iter()
+            .find(|state| state.as_str().eq_ignore_ascii_case(name))
+    }
 }
 
 /// A tool call as it stands in an ask, a request for external execution, or a message.
@@ -98,6 +105,9 @@ pub struct ExternalResult {
     /// How it went; [`ResultState::Running`] = still waiting.
     pub state: ResultState,
 }
+
+/// The largest count that survives a JSON reader with doubles.
+pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// Counts of one model call; absent = the model did not say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -170,6 +180,18 @@ pub enum ResultData {
         /// The bytes.
         data: DataChunk,
     },
+}
+
+impl DataChunk {
+    /// The medium that these bytes are the whole of.
+    pub(crate) fn typed(self, media_type: Option<String>) -> MediaSource {
+        match self {
+            Self::Base64(data) => {
+                MediaSource::Base64 { media_type: media_type.unwrap_or_default(), data }
+            }
+            Self::Url(url) => MediaSource::Url { media_type, url },
+        }
+    }
 }
 
 impl From<MediaSource> for DataChunk {

@@ -1,24 +1,20 @@
 //! Activities, and the assistant's own media, which are shown as activities.
 
 use agui_protocol::{Body, MessageId, PatchOperation};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    context::{StreamContext, object},
-    media::MediaData,
-    state::apply_patch,
-    tool::UNKNOWN_MEDIA,
-};
+use super::{context::StreamContext, media::MediaData, state::apply_patch};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
-        event::{ActivityChange, DataChunk, Object},
+        event::{ActivityChange, Object},
     },
+    names::MEDIA_ACTIVITY,
     sequencer::OwnerId,
+    shown_media::media_activity,
+    truncate,
 };
-
-/// Activity type of the assistant's own media.
-const MEDIA_TYPE: &str = "agentscope.media";
 
 /// What was shown so far.
 #[derive(Default)]
@@ -33,6 +29,14 @@ struct Shown {
     message_id: MessageId,
     activity_type: String,
     content: Value,
+    /// The client has this content; `false` = it was too long to be sent.
+    told: bool,
+}
+
+impl Activities {
+    fn find(&self, owner: OwnerId, id: &str) -> Option<usize> {
+        self.shown.iter().position(|shown| shown.owner == owner && shown.id == id)
+    }
 }
 
 struct Media {
@@ -64,61 +68,74 @@ fn snapshot(
     content: Object,
     context: &mut StreamContext,
 ) {
-    let activities = &mut context.activities.shown;
-    let known = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id);
-    let message_id = match known {
-        Some(shown) => {
-            shown.content = Value::Object(content.clone());
-            activity_type.clone_into(&mut shown.activity_type);
-            shown.message_id.clone()
-        }
-        None => {
-            let message_id = context.sequencer.next_message_id();
-            context.activities.shown.push(Shown {
-                owner,
-                id: id.to_owned(),
-                message_id: message_id.clone(),
-                activity_type: activity_type.to_owned(),
-                content: Value::Object(content.clone()),
-            });
-            message_id
-        }
-    };
-    let activity_type = activity_type.to_owned();
-    context.sequencer.emit(owner, |subagent_run_id| Body::ActivitySnapshot {
-        message_id,
-        activity_type,
+    let at = context.activities.find(owner, id).unwrap_or_else(|| {
+        let message_id = context.sequencer.next_message_id();
+        context.activities.shown.push(Shown {
+            owner,
+            id: id.to_owned(),
+            message_id,
+            activity_type: String::new(),
+            content: Value::Null,
+            told: false,
+        });
+        context.activities.shown.len() - 1
+    });
+    let shown = &mut context.activities.shown[at];
+    activity_type.clone_into(&mut shown.activity_type);
+    shown.content = Value::Object(content);
+    send_snapshot(at, context);
+}
+
+/// A content that is too long for a frame is not sent, and not cut either: patches would not know
+/// of the cut.
+fn send_snapshot(at: usize, context: &mut StreamContext) {
+    let shown = &mut context.activities.shown[at];
+    let Value::Object(content) = &shown.content else { return };
+    let (owner, content) = (shown.owner, content.clone());
+    let body = Body::ActivitySnapshot {
+        message_id: shown.message_id.clone(),
+        activity_type: shown.activity_type.clone(),
         content,
         replace: None,
-        subagent_run_id,
-    });
+        subagent_run_id: context.sequencer.tag(owner),
+    };
+    shown.told = truncate::leaves(&body);
+    if shown.told {
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        context.note("an activity that is longer than clients can take was left out");
+    }
 }
 
 /// A patch of an activity that was never shown, or that does not apply, or that would make the
 /// content something else than an object, is left out (ACT-2, ACT-4). The activity keeps its type,
-/// whatever the patch says (ACT-3).
+/// whatever the patch says (ACT-3). Where the client does not have what the patch changes, or the
+/// patch is too long for a frame, the whole content is sent.
 fn patch(owner: OwnerId, id: &str, operations: &Value, context: &mut StreamContext) {
-    let activities = &mut context.activities.shown;
-    let Some(shown) = activities.iter_mut().find(|shown| shown.owner == owner && shown.id == id)
-    else {
+    let Some(at) = context.activities.find(owner, id) else {
         context.note("a patch of an activity that was never shown was left out");
         return;
     };
+    let shown = &mut context.activities.shown[at];
     let mut content = shown.content.clone();
     let applied = apply_patch(&mut content, operations);
-    let patch: Option<Vec<PatchOperation>> = serde_json::from_value(operations.clone()).ok();
+    let patch = Vec::<PatchOperation>::deserialize(operations).ok();
     let (Ok(()), true, Some(patch)) = (applied, content.is_object(), patch) else {
         context.note("a patch of an activity that does not apply was left out");
         return;
     };
     shown.content = content;
-    let (message_id, activity_type) = (shown.message_id.clone(), shown.activity_type.clone());
-    context.sequencer.emit(owner, |subagent_run_id| Body::ActivityDelta {
-        message_id,
-        activity_type,
+    let body = Body::ActivityDelta {
+        message_id: shown.message_id.clone(),
+        activity_type: shown.activity_type.clone(),
         patch,
-        subagent_run_id,
-    });
+        subagent_run_id: context.sequencer.tag(owner),
+    };
+    if shown.told && truncate::leaves(&body) {
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        send_snapshot(at, context);
+    }
 }
 
 pub(super) fn convert_media(event: &AgentEvent, context: &mut StreamContext) {
@@ -178,21 +195,12 @@ fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamConte
 
 fn show(media: Media, context: &mut StreamContext) {
     let Some(data) = media.data else { return };
-    let (bytes, url) = match data.into_whole() {
-        DataChunk::Base64(bytes) => (Some(bytes), None),
-        DataChunk::Url(url) => (None, Some(url)),
-    };
-    let media_type = media.media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned());
-    let content = object([
-        ("mediaType", Some(Value::from(media_type))),
-        ("name", media.name.map(Value::from)),
-        ("data", bytes.map(Value::from)),
-        ("url", url.map(Value::from)),
-    ]);
+    let source = data.into_whole().typed(media.media_type);
+    let content = media_activity(source, media.name.as_deref());
     let message_id = context.sequencer.next_message_id();
     context.sequencer.emit(media.owner, |subagent_run_id| Body::ActivitySnapshot {
         message_id,
-        activity_type: MEDIA_TYPE.to_owned(),
+        activity_type: MEDIA_ACTIVITY.to_owned(),
         content,
         replace: None,
         subagent_run_id,

@@ -94,7 +94,7 @@ impl StreamContext {
     pub fn emit(&mut self, event: Event) {
         self.sequencer.start_run();
         self.sequencer.flush_call_ends(OwnerId::ROOT);
-        self.sequencer.take().push(event);
+        self.sequencer.pending().push(event);
     }
 
     /// Converts an event as if no converter had been registered for its type.

@@ -31,7 +31,6 @@ pub(super) struct Ask {
     pub(super) owner: OwnerId,
     /// The client's id of the call; the agent may use its own id again for another call.
     pub(super) wire: ToolCallId,
-    pub(super) source: Option<String>,
     pub(super) reply: String,
     pub(super) call: Call,
     pub(super) external: bool,
@@ -40,7 +39,6 @@ pub(super) struct Ask {
 
 pub(super) struct Question {
     pub(super) owner: OwnerId,
-    pub(super) source: Option<String>,
     pub(super) id: String,
     pub(super) message: String,
     pub(super) schema: Option<Object>,
@@ -114,12 +112,12 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     match &event.kind {
         AgentEventKind::RequireUserConfirm { reply, calls } => {
             for call in calls {
-                add_ask(event, owner, reply, call, false, context);
+                add_ask(owner, reply, call, false, context);
             }
         }
         AgentEventKind::RequireExternalExecution { reply, calls } => {
             for call in calls {
-                add_ask(event, owner, reply, call, true, context);
+                add_ask(owner, reply, call, true, context);
             }
         }
         AgentEventKind::UserConfirmResult { results, .. } => {
@@ -134,7 +132,6 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
             asks.questions.retain(|asked| asked.owner != owner || asked.id != *id);
             asks.questions.push(Question {
                 owner,
-                source: event.source.as_deref().map(str::to_owned),
                 id: id.clone(),
                 message: message.clone(),
                 schema: schema.clone(),
@@ -145,16 +142,8 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
 }
 
 /// Records an ask; a later one for the same call takes its place.
-fn add_ask(
-    event: &AgentEvent,
-    owner: OwnerId,
-    reply: &str,
-    call: &Call,
-    external: bool,
-    context: &mut StreamContext,
-) {
+fn add_ask(owner: OwnerId, reply: &str, call: &Call, external: bool, context: &mut StreamContext) {
     let ask = context.ask(owner, &call.id, &call.name, &call.arguments);
-    ask.source = event.source.as_deref().map(str::to_owned);
     reply.clone_into(&mut ask.reply);
     ask.call = call.clone();
     ask.external = external;
@@ -234,7 +223,6 @@ impl StreamContext {
             asks.push(Ask {
                 owner,
                 wire,
-                source: None,
                 reply: String::new(),
                 call: Call { id: id.to_owned(), name: name.to_owned(), ..Call::default() },
                 external: true,
@@ -324,7 +312,7 @@ impl StreamContext {
     }
 
     /// What an `AGENT_RESULT` says of calls that wait.
-    pub(super) fn note_suspended(&mut self, event: &AgentEvent, owner: OwnerId, blocks: &[Block]) {
+    pub(super) fn note_suspended(&mut self, owner: OwnerId, blocks: &[Block]) {
         for block in blocks {
             let Block::ToolResult { call_id, name, output, state, .. } = block else { continue };
             if *state != ResultState::Running {
@@ -342,9 +330,6 @@ impl StreamContext {
             }
             if let (Some(call), true) = (used, ask.call.arguments.is_empty()) {
                 ask.call = call.clone();
-            }
-            if ask.source.is_none() {
-                ask.source = event.source.as_deref().map(str::to_owned);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::{
         msg::Block,
     },
     resume::OpenInterrupt,
-    sequencer::{BlockKey, Failed, OwnerId},
+    sequencer::{BlockKey, OwnerId},
 };
 
 /// Metadata key of the machine-readable reason of a cancelled run.
@@ -61,8 +61,26 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     }
 }
 
-/// The finished message: its text is news only if none was streamed since the last model call,
-/// or if it is the sentence with which an agent recovers from an interruption.
+/// Why an agent ends that was interrupted; its last text is a sentence about that.
+const RECOVERED: &str = "INTERRUPTED";
+
+impl StreamContext {
+    /// The text of a finished message, if it is news: if none was streamed since the last model
+    /// call, or if it is the sentence with which an agent recovers from an interruption.
+    pub(super) fn news(
+        &self,
+        owner: OwnerId,
+        result: &Msg,
+        reason: Option<&str>,
+    ) -> Option<String> {
+        if reason != Some(RECOVERED) && self.texts.has_spoken(owner) {
+            return None;
+        }
+        let says = |block: &Block| matches!(block, Block::Text { text } if !text.is_empty());
+        result.content.iter().any(says).then(|| result.text_content())
+    }
+}
+
 fn agent_result(
     event: &AgentEvent,
     source: Option<&Arc<str>>,
@@ -71,21 +89,16 @@ fn agent_result(
     context: &mut StreamContext,
 ) {
     let owner = context.owner_of(event);
-    let recovered = generate_reason == Some("INTERRUPTED");
-    let has_text = result
-        .content
-        .iter()
-        .any(|block| matches!(block, Block::Text { text } if !text.is_empty()));
-    if has_text && (recovered || !context.texts.has_spoken(owner)) {
+    if let Some(text) = context.news(owner, result, generate_reason) {
         let key = BlockKey { reply: &result.id, block: "agentscope.result" };
-        if recovered {
+        if generate_reason == Some(RECOVERED) {
             context.sequencer.close_items(owner);
         }
-        context.send_text(owner, key, &result.text_content());
+        context.send_text(owner, key, &text);
         context.sequencer.end_text(owner, key);
     }
-    if generate_reason == Some("TOOL_SUSPENDED") && !context.is_custom_child(owner) {
-        context.note_suspended(event, owner, &result.content);
+    if generate_reason == Some("TOOL_SUSPENDED") {
+        context.note_suspended(owner, &result.content);
     }
     if let (None, Some(reason)) = (source, generate_reason) {
         context.ending.generate_reason = Some(reason.to_owned());
@@ -100,6 +113,9 @@ enum End {
 }
 
 fn end_by_agent(reason: &EndReason, context: &mut StreamContext) {
+    if context.sequencer.ended() {
+        return;
+    }
     let end = match reason {
         EndReason::Failed(failure) => End::Failed(run_failure(failure)),
         EndReason::Interrupted => End::Cancelled("interrupted".to_owned()),
@@ -122,7 +138,7 @@ fn stated_end(context: &StreamContext) -> End {
         return End::Cancelled(MAX_ITERATIONS.to_owned());
     }
     match ending.generate_reason.as_deref() {
-        Some("INTERRUPTED") => End::Cancelled("interrupted".to_owned()),
+        Some(RECOVERED) => End::Cancelled("interrupted".to_owned()),
         Some("MAX_ITERATIONS") => End::Cancelled(MAX_ITERATIONS.to_owned()),
         Some(reason) if reason.ends_with("_STOP_REQUESTED") => {
             End::Cancelled(reason.to_ascii_lowercase())
@@ -178,23 +194,15 @@ fn finish_cancelled(reason: &str, context: &mut StreamContext) {
     context.ending.run_end = Some(run_end(EndOutcome::Cancelled, context));
 }
 
+/// Failed; whatever end was made before and has not left is taken back.
 pub(super) fn finish_failed(failure: RunFailure, context: &mut StreamContext) {
-    if context.sequencer.ended() {
-        return;
-    }
     context.start_run();
     context.flush_media(None);
     context.close_children(RunClose::Failed(&failure.code));
     let usage = context.usage.entries();
     let outcome = EndOutcome::Error(failure.code.clone());
-    let failed = Failed {
-        code: failure.code,
-        message: failure.message,
-        metadata: failure.metadata,
-        timestamp: context.now_ms,
-    };
     let finish_after = context.options.emit_run_finished_after_error;
-    context.sequencer.fail_run(failed, usage, finish_after);
+    context.sequencer.fail_run(failure, context.now_ms, usage, finish_after);
     context.ending.run_end = Some(run_end(outcome, context));
 }
 

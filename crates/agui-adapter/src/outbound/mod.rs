@@ -2,7 +2,7 @@
 //!
 //! [`Adapter`] is the conversion of one run. One converter per kind of agent event says what
 //! happened, the sequencer makes events of it, the tail (enrichers, gate, frame length,
-//! downgrade) has the last word. No converter emits an event kind of another's.
+//! downgrade) has the last word.
 
 mod activity;
 mod context;
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use agui_protocol::{Event, RunAgentInput, ToolCallId};
 use serde_json::Value;
 
+pub use crate::sequencer::{IdSource, RunFailure};
 pub use context::StreamContext;
 pub use convert::{AgentEventConverter, ConvertError};
 
@@ -36,12 +37,6 @@ use crate::{
     sequencer::{Earlier, Opening, Sequencer},
     tail::{Tail, TailSetup},
 };
-
-/// Mints ids; passed in so that streams are reproducible.
-pub trait IdSource: Send {
-    /// A fresh id, unique over every thread.
-    fn next_id(&mut self) -> String;
-}
 
 /// Tells the time; passed in so that streams are reproducible.
 pub trait Clock: Send {
@@ -88,24 +83,6 @@ pub enum StreamEnd {
     Raise(Vec<OpenInterrupt>),
     /// The run was stopped on purpose; the reason is machine readable, e.g. `cancelled`.
     Cancelled(&'static str),
-}
-
-/// A failure as the client sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFailure {
-    /// Stable code.
-    pub code: String,
-    /// For people.
-    pub message: String,
-    /// Entries for `RUN_ERROR.metadata`, e.g. `agentscope.openInterrupts`.
-    pub metadata: Object,
-}
-
-impl RunFailure {
-    /// A failure without metadata.
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), metadata: Object::new() }
-    }
 }
 
 /// How a run ended, for the ledger and the log.
@@ -256,6 +233,10 @@ impl Adapter {
     /// the last of `out`.
     pub fn finish(&mut self, end: StreamEnd, out: &mut Vec<Event>) -> RunEnd {
         self.context.now_ms = self.clock.now_ms();
+        if self.context.ending.run_end.is_some() {
+            // It was made and has not left: an extension panicked on it.
+            return self.fail(failure_of(end), out);
+        }
         lifecycle::finish_stream(end, &mut self.context);
         if let Err(error) = self.push(None, out) {
             return self.broken(&error, out);
@@ -269,28 +250,24 @@ impl Adapter {
         out: &mut Vec<Event>,
     ) -> Result<(), crate::enrich::EnrichError> {
         let now_ms = self.context.now_ms;
-        self.tail.push(source, self.context.sequencer.take(), now_ms, out)
+        self.tail.push(source, self.context.sequencer.pending(), now_ms, out)
     }
 
     /// An extension failed: the run ends with RUN_ERROR, whatever was said before.
     fn broken(&mut self, error: &dyn std::error::Error, out: &mut Vec<Event>) -> RunEnd {
         let (thread, run) = (self.context.thread_id(), self.context.run_id());
         tracing::error!(thread.id = thread.as_str(), run.id = run.as_str(), error = %error, "an extension failed");
-        let failure =
-            RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.");
-        let mut end = RunEnd::internal_error();
-        if self.context.sequencer.ended() {
-            let terminal = self.context.sequencer.error_again(failure, self.context.now_ms);
-            *self.context.sequencer.take() = vec![terminal];
-        } else {
-            lifecycle::finish_failed(failure, &mut self.context);
-            end = self.context.ending.run_end.take().unwrap_or(end);
-        }
+        self.fail(internal_failure(), out)
+    }
+
+    /// Ends the run with RUN_ERROR in place of any end that has not left.
+    fn fail(&mut self, failure: RunFailure, out: &mut Vec<Event>) -> RunEnd {
+        lifecycle::finish_failed(failure, &mut self.context);
         // The failed enricher is not asked again, so this cannot fail.
         if let Err(error) = self.push(None, out) {
             tracing::error!(error = %error, "the end of a failed run was lost");
         }
-        end
+        self.context.ending.run_end.take().unwrap_or_else(RunEnd::internal_error)
     }
 }
 
@@ -303,6 +280,19 @@ impl RunEnd {
             state: None,
         }
     }
+}
+
+/// The failure to tell of when the end that there was is lost.
+fn failure_of(end: StreamEnd) -> RunFailure {
+    match end {
+        StreamEnd::Failed(failure) => failure,
+        _ => internal_failure(),
+    }
+}
+
+/// A fault of the program, of which the client learns nothing more.
+fn internal_failure() -> RunFailure {
+    RunFailure::new("INTERNAL_ERROR", "The run failed because of a server error.")
 }
 
 /// The calls that the answers are about. A call of a child shown as CUSTOM events has no owner

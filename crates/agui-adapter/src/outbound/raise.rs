@@ -10,7 +10,7 @@ use super::{
     interrupt::{Ask, Question},
 };
 use crate::{
-    model::event::Object,
+    model::{event::Object, wire::parse_object},
     options::FrontendToolOutcome,
     resume::{InterruptKind, OpenInterrupt, StoredCall},
     sequencer::OwnerId,
@@ -65,8 +65,16 @@ impl StreamContext {
 
     /// The tool, as the client saw the call; the ask's own word where there was no call.
     fn ask_name<'a>(&'a self, ask: &'a Ask) -> &'a str {
-        let index = self.sequencer.call_of(ask.owner, &ask.call.id);
-        index.map_or(&ask.call.name, |index| self.sequencer.call_name(index))
+        self.streamed_call(ask).map_or(&ask.call.name, |(name, _)| name)
+    }
+
+    /// Tool and argument text of the call that an ask is about, as the agent streamed them.
+    fn streamed_call(&self, ask: &Ask) -> Option<(&str, &str)> {
+        if let Some(call) = self.custom_call(ask.owner, &ask.call.id) {
+            return Some((&call.name, &call.arguments));
+        }
+        let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
+        Some((self.sequencer.call_name(index), self.sequencer.arguments(index)))
     }
 
     /// `<replyId>:<toolCallId>`, or the call's id alone where the wire gave no reply.
@@ -88,15 +96,12 @@ impl StreamContext {
 
     fn stored_call(&self, ask: &Ask) -> StoredCall {
         let wire_id = ask.wire.as_str().to_owned();
-        let streamed = || {
-            let index = self.sequencer.call_of(ask.owner, &ask.call.id)?;
-            Some(self.sequencer.arguments(index).to_owned())
-        };
         let arguments = match ask.call.arguments.as_str() {
-            "" => streamed().unwrap_or_default(),
-            text => text.to_owned(),
+            "" => self.streamed_call(ask).map_or("", |(_, arguments)| arguments),
+            text => text,
         };
-        let input = ask.call.input.clone().or_else(|| serde_json::from_str(&arguments).ok());
+        let arguments = arguments.to_owned();
+        let input = ask.call.input.clone().or_else(|| parse_object(&arguments));
         StoredCall {
             id: ask.call.id.clone(),
             wire_id,
@@ -127,16 +132,30 @@ impl StreamContext {
             tool_call_id: Some(ask.wire.clone()),
             response_schema: approves.then(approval_schema),
             expires_at: None,
-            metadata: Some(call_metadata(ask, &call, kind)),
+            metadata: Some(self.call_metadata(ask, &call, kind)),
         };
         OpenInterrupt {
             interrupt,
             kind,
             reply: ask.reply.clone(),
-            source: ask.source.clone(),
+            source: self.source_of(ask.owner).map(str::to_owned),
             call: Some(call),
             question: None,
         }
+    }
+
+    fn call_metadata(&self, ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
+        let input = call.input.clone().filter(|input| !input.is_empty());
+        let rules = &ask.call.suggested_rules;
+        object([
+            ("agentscope.interruptKind", serde_json::to_value(kind).ok()),
+            ("toolName", Some(Value::from(call.name.as_str()))),
+            ("toolInput", input.map(Value::Object)),
+            ("toolContent", Some(Value::from(call.arguments.as_str()))),
+            ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
+            ("agentscope.source", self.source_of(ask.owner).map(Value::from)),
+            ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
+        ])
     }
 
     fn question_interrupt(&self, question: &Question) -> OpenInterrupt {
@@ -150,41 +169,18 @@ impl StreamContext {
             expires_at: None,
             metadata: Some(object([(
                 "agentscope.interruptKind",
-                Some(Value::from(kind_name(InterruptKind::InputRequired))),
+                serde_json::to_value(InterruptKind::InputRequired).ok(),
             )])),
         };
         OpenInterrupt {
             interrupt,
             kind: InterruptKind::InputRequired,
             reply: String::new(),
-            source: question.source.clone(),
+            source: self.source_of(question.owner).map(str::to_owned),
             call: None,
             question: Some(question.id.clone()),
         }
     }
-}
-
-fn kind_name(kind: InterruptKind) -> &'static str {
-    match kind {
-        InterruptKind::PermissionConfirm => "permission_confirm",
-        InterruptKind::ExternalExecution => "external_execution",
-        InterruptKind::FrontendTool => "frontend_tool",
-        InterruptKind::InputRequired => "input_required",
-    }
-}
-
-fn call_metadata(ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
-    let input = call.input.clone().filter(|input| !input.is_empty());
-    let rules = &ask.call.suggested_rules;
-    object([
-        ("agentscope.interruptKind", Some(Value::from(kind_name(kind)))),
-        ("toolName", Some(Value::from(call.name.as_str()))),
-        ("toolInput", input.map(Value::Object)),
-        ("toolContent", Some(Value::from(call.arguments.as_str()))),
-        ("replyId", (!ask.reply.is_empty()).then(|| Value::from(ask.reply.as_str()))),
-        ("agentscope.source", ask.source.as_deref().map(Value::from)),
-        ("agentscope.suggestedRules", (!rules.is_empty()).then(|| Value::from(rules.clone()))),
-    ])
 }
 
 /// What an approval looks like: the boolean decides, edited arguments replace all of them.

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use agui_protocol::{Body, PatchOperation};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{RunSetup, context::StreamContext};
 use crate::{
     model::{AgentEvent, event::StateChange},
     sequencer::OwnerId,
+    truncate,
 };
 
 /// Both ends' state.
@@ -48,24 +50,27 @@ impl SharedState {
         Ok(())
     }
 
-    /// The event that takes the client to the agent's state; `None` = it is there (STATE-2 to
-    /// STATE-7).
-    fn update(&mut self) -> Option<StateUpdate> {
+    /// What takes the client to the agent's state; `None` = it is there (STATE-2 to STATE-7).
+    fn update(&self) -> Option<StateUpdate> {
         if self.certain && self.agent == self.client {
             return None;
         }
         let delta = (self.certain && same_container(&self.client, &self.agent))
             .then(|| diff(&self.client, &self.agent))
             .flatten()
-            .filter(|delta| json_len(delta) <= json_len(&*self.agent));
-        self.client = Arc::clone(&self.agent);
-        self.certain = true;
+            .filter(|delta| truncate::exact(delta) <= truncate::exact(&*self.agent));
         Some(
             delta.map_or_else(
                 || StateUpdate::Snapshot(Value::clone(&self.agent)),
                 StateUpdate::Delta,
             ),
         )
+    }
+
+    /// The client was taken to the agent's state.
+    fn told(&mut self) {
+        self.client = Arc::clone(&self.agent);
+        self.certain = true;
     }
 }
 
@@ -83,13 +88,9 @@ fn diff(from: &Value, to: &Value) -> Option<Vec<PatchOperation>> {
     serde_json::from_value(patch).ok()
 }
 
-fn json_len(value: &impl serde::Serialize) -> usize {
-    serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
-}
-
 /// Applies RFC 6902 operations; a patch that fails changes nothing.
 pub(super) fn apply_patch(target: &mut Value, operations: &Value) -> Result<(), &'static str> {
-    let patch: json_patch::Patch = serde_json::from_value(operations.clone())
+    let patch = json_patch::Patch::deserialize(operations)
         .map_err(|_| "a patch that is not a list of RFC 6902 operations was left out")?;
     json_patch::patch(target, &patch).map_err(|_| "a patch that does not apply was left out")
 }
@@ -107,11 +108,20 @@ pub(super) fn convert(event: &AgentEvent, change: &StateChange, context: &mut St
     }
 }
 
+/// A change that is too long for a frame would be left out later, so it counts as not sent: the
+/// client still has what it had.
 fn send(owner: OwnerId, update: StateUpdate, context: &mut StreamContext) {
-    context.sequencer.emit(owner, |subagent_run_id| match update {
+    let subagent_run_id = context.sequencer.tag(owner);
+    let body = match update {
         StateUpdate::Snapshot(snapshot) => Body::StateSnapshot { snapshot, subagent_run_id },
         StateUpdate::Delta(delta) => Body::StateDelta { delta, subagent_run_id },
-    });
+    };
+    if truncate::leaves(&body) {
+        context.state.told();
+        context.sequencer.emit(owner, |_| body);
+    } else {
+        context.note("a change of the state that is longer than clients can take was left out");
+    }
 }
 
 impl StreamContext {

@@ -1,7 +1,7 @@
 //! Sub-agents: which invocation a child event belongs to, and how it is shown. The only place
 //! that decides between attributed, custom and native.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use agui_protocol::SubagentRunId;
 
@@ -11,7 +11,9 @@ use crate::{
     model::{
         AgentEvent, AgentEventKind,
         event::{EndReason, Failure},
+        wire::parse_object,
     },
+    names::CANCELLED,
     options::SubagentEvents,
     resume::Decision,
     sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId},
@@ -56,6 +58,7 @@ impl Invocation {
 pub(super) struct CustomCall {
     pub(super) id: String,
     pub(super) name: String,
+    /// Kept behind the answer too: an end that is sent again says all of them.
     pub(super) arguments: String,
     pub(super) end_held: bool,
     /// TOOL_CALL_END was sent with all arguments.
@@ -78,58 +81,6 @@ impl Children {
         self.suspended.retain(|(_, other)| *other != id);
         Some(id)
     }
-
-    /// The active invocation that an event of this source belongs to. Several share a source
-    /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
-    /// new reply goes to the one that is between model calls.
-    fn find(&self, key: &str, event: &AgentEvent, context: &Lookup<'_>) -> Option<usize> {
-        let active = self.active.get(key)?;
-        match active.as_slice() {
-            [] => None,
-            [only] => Some(*only),
-            several => Some(self.tell_apart(several, event, context)),
-        }
-    }
-
-    fn tell_apart(&self, several: &[usize], event: &AgentEvent, context: &Lookup<'_>) -> usize {
-        let reply = reply_of(&event.kind);
-        let by_reply = reply.and_then(|reply| {
-            several.iter().find(|&&at| self.list[at].replies.iter().any(|known| known == reply))
-        });
-        let knows = |at: usize, call: &str| {
-            let child = &self.list[at];
-            (context.has_call)(child.owner, call) || child.calls.iter().any(|c| c.id == call)
-        };
-        let call = call_of(&event.kind);
-        // Only one of them made this call.
-        let by_sole_call = || {
-            let mut knowing = several.iter().filter(|&&at| call.is_some_and(|c| knows(at, c)));
-            let first = knowing.next();
-            first.filter(|_| knowing.next().is_none())
-        };
-        // Several use the same call id: the one that is being answered, else the latest.
-        let by_call = || {
-            let call = call?;
-            let answering =
-                several.iter().find(|&&at| (context.is_answering)(self.list[at].owner, call));
-            answering.or_else(|| several.iter().rev().find(|&&at| knows(at, call)))
-        };
-        let idle = || {
-            several.iter().find(|&&at| {
-                let child = &self.list[at];
-                !child.in_model_call && !(context.is_busy)(child.owner)
-            })
-        };
-        let found = by_sole_call().or(by_reply).or_else(by_call).or_else(idle);
-        *found.unwrap_or(&several[several.len() - 1])
-    }
-}
-
-/// What telling invocations apart needs to know of their calls.
-struct Lookup<'a> {
-    has_call: &'a dyn Fn(OwnerId, &str) -> bool,
-    is_answering: &'a dyn Fn(OwnerId, &str) -> bool,
-    is_busy: &'a dyn Fn(OwnerId) -> bool,
 }
 
 impl StreamContext {
@@ -141,7 +92,7 @@ impl StreamContext {
         self.children.list[at].owner
     }
 
-    /// The owner of a child's event, if the child is there and has items of its own.
+    /// The owner of a child's event, if the child is there.
     pub(super) fn known_child(&mut self, event: &AgentEvent, source: &Arc<str>) -> Option<OwnerId> {
         let at = self.find_child(event, source)?;
         self.remember_reply(at, event);
@@ -150,18 +101,54 @@ impl StreamContext {
             AgentEventKind::ModelCallEnd { .. } => self.children.list[at].in_model_call = false,
             _ => {}
         }
-        let owner = self.children.list[at].owner;
-        (!self.is_custom_child(owner)).then_some(owner)
+        Some(self.children.list[at].owner)
     }
 
+    /// The active invocation that an event of this source belongs to. Several share a source
+    /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
+    /// new reply goes to the one that is between model calls.
     pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {
-        let sequencer = &self.sequencer;
-        let lookup = Lookup {
-            has_call: &|owner, call| sequencer.owns_call(owner, call),
-            is_answering: &|owner, call| self.results.is_open(owner, call),
-            is_busy: &|owner| !sequencer.unanswered_of(owner).is_empty(),
+        match self.children.active.get(&*key_of(event, source))?.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            several => Some(self.tell_apart(several, event)),
+        }
+    }
+
+    fn tell_apart(&self, several: &[usize], event: &AgentEvent) -> usize {
+        let child = |at: usize| &self.children.list[at];
+        let reply = reply_of(&event.kind);
+        let by_reply = reply.and_then(|reply| {
+            several.iter().find(|&&at| child(at).replies.iter().any(|known| known == reply))
+        });
+        let call = call_of(&event.kind);
+        // Only one of them made this call.
+        let by_sole_call = || {
+            let mut knowing = several.iter().filter(|&&at| call.is_some_and(|c| self.made(at, c)));
+            let first = knowing.next();
+            first.filter(|_| knowing.next().is_none())
         };
-        self.children.find(&key_of(event, source), event, &lookup)
+        // Several use the same call id: the one that is being answered, else the latest.
+        let by_call = || {
+            let call = call?;
+            let answering = several.iter().find(|&&at| self.results.is_open(child(at).owner, call));
+            answering.or_else(|| several.iter().rev().find(|&&at| self.made(at, call)))
+        };
+        let idle = || several.iter().find(|&&at| self.is_idle(at));
+        let found = by_sole_call().or(by_reply).or_else(by_call).or_else(idle);
+        *found.unwrap_or(&several[several.len() - 1])
+    }
+
+    /// Whether an invocation made a call under this id.
+    fn made(&self, at: usize, call: &str) -> bool {
+        let child = &self.children.list[at];
+        self.sequencer.owns_call(child.owner, call) || child.calls.iter().any(|c| c.id == call)
+    }
+
+    /// Whether an invocation is between model calls and waits for no tool.
+    fn is_idle(&self, at: usize) -> bool {
+        let child = &self.children.list[at];
+        !child.in_model_call && self.sequencer.unanswered_of(child.owner).is_empty()
     }
 
     fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
@@ -181,7 +168,7 @@ impl StreamContext {
         name: &str,
         started: bool,
     ) -> usize {
-        let key = key_of(event, source);
+        let key = key_of(event, source).into_owned();
         let parent = self.parent_of(source);
         let call = self.delegating_call(parent, last_segment(source), name);
         let id = match self.children.resumed_id(source) {
@@ -310,7 +297,7 @@ impl StreamContext {
         let child = &mut self.children.list[at];
         // Its AGENT_END was seen; whether there will be another one nobody can say.
         (child.waiting, child.ended, child.started) = (false, false, false);
-        self.children.active.entry(key).or_default().push(at);
+        self.children.active.entry(key.into_owned()).or_default().push(at);
         Some(at)
     }
 
@@ -348,7 +335,7 @@ impl StreamContext {
                 },
                 RunClose::Cancelled => OwnerEnd::Failed {
                     message: "The run was stopped.".to_owned(),
-                    code: "CANCELLED".to_owned(),
+                    code: CANCELLED.to_owned(),
                 },
                 RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
                 RunClose::Interrupted if child.started && !waiting => OwnerEnd::Suspended(asked),
@@ -381,6 +368,11 @@ impl StreamContext {
         self.children.list.iter().find(|child| child.owner == owner)
     }
 
+    /// The latest call under this id of a child shown as CUSTOM events.
+    pub(super) fn custom_call(&self, owner: OwnerId, id: &str) -> Option<&CustomCall> {
+        self.child(owner)?.calls.iter().rev().find(|call| call.id == id)
+    }
+
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.
     pub(super) fn is_custom_child(&self, owner: OwnerId) -> bool {
         owner != OwnerId::ROOT && self.subagents == SubagentEvents::Custom
@@ -401,10 +393,11 @@ fn failed(failure: &Failure) -> OwnerEnd {
     OwnerEnd::Failed { message: failure.message, code: failure.code }
 }
 
-fn key_of(event: &AgentEvent, source: &str) -> String {
+/// What tells invocations apart as far as the wire does; made for every event of a child.
+fn key_of<'a>(event: &AgentEvent, source: &'a str) -> Cow<'a, str> {
     match event.metadata.get("taskId").and_then(serde_json::Value::as_str) {
-        Some(task) => format!("{source}\u{0}{task}"),
-        None => source.to_owned(),
+        Some(task) => Cow::Owned(format!("{source}\u{0}{task}")),
+        None => Cow::Borrowed(source),
     }
 }
 
@@ -414,9 +407,7 @@ fn last_segment(source: &str) -> &str {
 
 /// Whether one of the arguments is the agent's id or name.
 fn mentions(arguments: &str, agent: &str, name: &str) -> bool {
-    let Ok(serde_json::Value::Object(arguments)) = serde_json::from_str(arguments) else {
-        return false;
-    };
+    let arguments = parse_object(arguments).unwrap_or_default();
     arguments.values().any(|value| value.as_str().is_some_and(|text| text == agent || text == name))
 }
 

@@ -58,7 +58,10 @@ fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
         return;
     };
     match &event.kind {
-        AgentEventKind::ToolCallStart { call, name, .. } => start_call(at, call, name, context),
+        AgentEventKind::ToolCallStart { call, name, .. } => {
+            context.pay_owed();
+            start_call(at, call, name, context);
+        }
         AgentEventKind::ToolCallDelta { call, delta } => {
             if let Some(known) = find_call(at, call, context) {
                 known.arguments.push_str(delta);
@@ -83,13 +86,12 @@ fn convert_other(at: usize, owner: OwnerId, event: &AgentEvent, context: &mut St
     match &event.kind {
         AgentEventKind::TextBlockDelta { delta, .. } if !delta.is_empty() => {
             context.texts.mark_spoken(owner);
-            send(at, "text", "TEXT_BLOCK_DELTA", &[("delta", delta.as_str().into())], context);
+            say(at, "text", "TEXT_BLOCK_DELTA", delta, context);
         }
         AgentEventKind::ThinkingBlockDelta { delta, .. }
             if !delta.is_empty() && context.options.enable_reasoning =>
         {
-            let delta = ("delta", Value::from(delta.as_str()));
-            send(at, "thinking", "THINKING_BLOCK_DELTA", &[delta], context);
+            say(at, "thinking", "THINKING_BLOCK_DELTA", delta, context);
         }
         AgentEventKind::ToolResultStart { call, name, .. } => {
             context.results.start(owner, call, name);
@@ -113,10 +115,10 @@ fn convert_other(at: usize, owner: OwnerId, event: &AgentEvent, context: &mut St
         | AgentEventKind::UserConfirmResult { .. }
         | AgentEventKind::ExternalExecutionResult { .. }
         | AgentEventKind::Question { .. } => interrupt::convert(event, context),
-        AgentEventKind::AgentResult { result, .. } if !context.texts.has_spoken(owner) => {
-            let text = result.text_content();
-            if !text.is_empty() {
-                send(at, "text", "TEXT_BLOCK_DELTA", &[("delta", text.into())], context);
+        AgentEventKind::AgentResult { result, generate_reason } => {
+            if let Some(text) = context.news(owner, result, generate_reason.as_deref()) {
+                context.texts.mark_spoken(owner);
+                say(at, "text", "TEXT_BLOCK_DELTA", &text, context);
             }
         }
         _ => {}
@@ -214,6 +216,12 @@ fn send_end(at: usize, error: Option<Value>, context: &mut StreamContext) {
     let mut members = vec![("name", Value::from(context.children.list[at].name.as_str()))];
     members.extend(error.map(|error| ("error", error)));
     send(at, "lifecycle", "AGENT_END", &members, context);
+}
+
+/// Sends more of what the child says, behind the answers that it left out.
+fn say(at: usize, event: &str, agent_event: &str, delta: &str, context: &mut StreamContext) {
+    context.pay_owed();
+    send(at, event, agent_event, &[("delta", delta.into())], context);
 }
 
 fn send(

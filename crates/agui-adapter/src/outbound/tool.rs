@@ -1,7 +1,7 @@
 //! Tool calls and tool results.
 
-use agui_protocol::{Content, ContentPart, PartSource, message::MediaPart};
-use serde_json::{Value, json};
+use agui_protocol::{Content, ContentPart};
+use serde_json::Value;
 
 use super::{context::StreamContext, media::MediaData};
 use crate::{
@@ -10,7 +10,9 @@ use crate::{
         event::{DataChunk, Object, ResultData, ResultState},
         msg::{Block, MediaKind},
     },
+    names::STATE_KEY,
     sequencer::OwnerId,
+    shown_media::{media_part, named},
 };
 
 /// Results that are being streamed.
@@ -110,14 +112,7 @@ impl ResultContent {
                 Block::Media { kind, source, name, .. } => content.push_media(
                     None,
                     Some(*kind),
-                    match source {
-                        crate::model::msg::MediaSource::Base64 { media_type, .. } => {
-                            Some(media_type.clone())
-                        }
-                        crate::model::msg::MediaSource::Url { media_type, .. } => {
-                            media_type.clone()
-                        }
-                    },
+                    source.media_type().map(str::to_owned),
                     name.clone(),
                     source.clone().into(),
                 ),
@@ -164,6 +159,7 @@ impl ResultContent {
             return;
         }
         let data = MediaData::from(data);
+        let media_type = media_type.filter(|media_type| !media_type.is_empty());
         self.0.push(Piece::Media { block, kind, media_type, name, data });
     }
 
@@ -193,27 +189,11 @@ fn part(piece: Piece) -> ContentPart {
         Piece::Media { kind, media_type, name, data, .. } => {
             let typed = || media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
             let kind = kind.unwrap_or_else(typed);
-            let metadata = name.map(|name| json!({ "name": name }));
-            let source = match data.into_whole() {
-                DataChunk::Base64(value) => PartSource::Data {
-                    value,
-                    mime_type: media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned()),
-                },
-                DataChunk::Url(value) => PartSource::Url { value, mime_type: media_type },
-            };
-            let media = MediaPart { id: None, source, metadata };
-            match kind {
-                MediaKind::Image => ContentPart::Image(media),
-                MediaKind::Audio => ContentPart::Audio(media),
-                MediaKind::Video => ContentPart::Video(media),
-                MediaKind::Document => ContentPart::Document(media),
-            }
+            let metadata = name.as_deref().map(named);
+            media_part(kind, data.into_whole().typed(media_type), None, metadata)
         }
     }
 }
-
-/// Media type of bytes that nobody named.
-pub(super) const UNKNOWN_MEDIA: &str = "application/octet-stream";
 
 pub(super) fn convert_call(event: &AgentEvent, context: &mut StreamContext) {
     let owner = context.owner_of(event);
@@ -313,6 +293,3 @@ pub(super) fn result_metadata(state: ResultState) -> Object {
     }
     metadata
 }
-
-/// Metadata key of a result that was not a success.
-const STATE_KEY: &str = "agentscope.state";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::context::{StreamContext, object};
 use crate::{
-    model::{AgentEvent, AgentEventKind, event::ModelUsage},
+    model::{AgentEvent, AgentEventKind, event::ModelUsage, value::MAX_COUNT},
     sequencer::OwnerId,
 };
 
@@ -25,8 +25,8 @@ pub(super) struct Usage {
 
 impl Usage {
     /// One entry per model, for the terminal event.
-    pub(super) fn entries(&mut self) -> Vec<TokenUsage> {
-        let mut entries = std::mem::take(&mut self.by_model);
+    pub(super) fn entries(&self) -> Vec<TokenUsage> {
+        let mut entries = self.by_model.clone();
         entries.iter_mut().for_each(drop_contradictions);
         entries
     }
@@ -69,8 +69,6 @@ impl Usage {
 }
 
 /// Counts are integers up to 2^53-1 (LIFE-20); a sum beyond stays there.
-const MAX_COUNT: u64 = (1 << 53) - 1;
-
 fn add(to: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *to = Some(to.unwrap_or(0).saturating_add(more).min(MAX_COUNT));
@@ -120,21 +118,19 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
             context.usage.start(reply, model.as_deref());
             let Some(owner) = context.owner_for_model_call(event) else { return };
             context.pay_owed();
-            context.sequencer.new_model_call(owner);
             context.texts.new_model_call(owner);
-            if context.options.emit_step_events {
-                context.sequencer.finish_step(owner, TOOL_STEP);
-                context.sequencer.start_step(owner, MODEL_STEP);
+            if !context.is_custom_child(owner) {
+                start_model_call(owner, context);
             }
         }
         AgentEventKind::ModelCallEnd { reply, usage } => {
             let owner = context.owner_for_model_call(event);
+            let owner = owner.filter(|owner| !context.is_custom_child(*owner));
             if let Some(owner) = owner {
                 context.sequencer.flush_call_ends(owner);
             }
-            let model = context.usage.model(reply);
             if let Some(usage) = usage {
-                report(event, reply, model, usage, context);
+                report(event, owner.unwrap_or(OwnerId::ROOT), reply, usage, context);
             }
             if let (true, Some(owner)) = (context.options.emit_step_events, owner) {
                 context.sequencer.finish_step(owner, MODEL_STEP);
@@ -144,14 +140,24 @@ pub(super) fn convert(event: &AgentEvent, context: &mut StreamContext) {
     }
 }
 
+/// Nothing that is open goes on, and calls from now on are other calls.
+fn start_model_call(owner: OwnerId, context: &mut StreamContext) {
+    context.sequencer.new_model_call(owner);
+    if context.options.emit_step_events {
+        context.sequencer.finish_step(owner, TOOL_STEP);
+        context.sequencer.start_step(owner, MODEL_STEP);
+    }
+}
+
 /// Counts a call, and says so as CUSTOM `token_usage` if that is on.
 fn report(
     event: &AgentEvent,
+    owner: OwnerId,
     reply: &str,
-    model: Option<String>,
     usage: &ModelUsage,
     context: &mut StreamContext,
 ) {
+    let model = context.usage.model(reply);
     context.usage.add(model.as_deref(), usage);
     if !context.options.emit_token_usage {
         return;
@@ -165,7 +171,6 @@ fn report(
             ("source", event.source.as_deref().map(Value::from)),
         ]),
     });
-    let owner = context.owner_for_model_call(event).unwrap_or(OwnerId::ROOT);
     let name = "token_usage".to_owned();
     context.sequencer.emit(owner, |subagent_run_id| Body::Custom { name, value, subagent_run_id });
 }
@@ -182,7 +187,7 @@ fn counts(usage: &ModelUsage) -> Value {
 
 impl StreamContext {
     /// The owner whose turn a model call begins or ends; a child that is not there is not made
-    /// for it, and a child shown as CUSTOM events has none.
+    /// for it.
     fn owner_for_model_call(&mut self, event: &AgentEvent) -> Option<OwnerId> {
         match &event.source {
             None => Some(OwnerId::ROOT),

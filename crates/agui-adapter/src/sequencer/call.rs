@@ -6,7 +6,7 @@ use agui_protocol::{
     event::{EncryptedSubtype, ToolRole},
 };
 
-use super::{Earlier, KnownCall, Owner, OwnerId, Phase, Sequencer};
+use super::{Earlier, KnownCall, Owner, OwnerId, Sequencer, with_metadata};
 use crate::model::event::Object;
 
 /// A call that this run started, in start order.
@@ -29,10 +29,11 @@ pub(super) struct Call {
     pub(super) wire: ToolCallId,
     name: String,
     pub(super) parent: Option<MessageId>,
+    /// Until the call is answered: only of calls that wait does anybody ask.
     arguments: String,
     encrypted: Option<String>,
     phase: CallPhase,
-    results: u32,
+    answered: bool,
     epoch: u32,
     /// False for a call of an earlier run that the agent announced again: the client has it.
     visible: bool,
@@ -85,14 +86,14 @@ impl Sequencer {
             arguments: String::new(),
             encrypted: None,
             phase: CallPhase::Open,
-            results: 0,
+            answered: false,
             epoch: self.owners[owner.0].epoch,
             visible,
         });
         let state = &mut self.owners[owner.0];
         state.open_calls.push(index);
         state.calls.entry(id.to_owned()).or_default().push(index);
-        let known = KnownCall { tag: state.tag.clone(), tool: name.to_owned() };
+        let known = KnownCall { tag: state.tag.clone(), tool: name.to_owned(), answered: false };
         self.used.insert(wire, known);
         self.push_start(index);
         Started::New(index)
@@ -107,7 +108,7 @@ impl Sequencer {
         let goes_on = if id.trim().is_empty() {
             call.phase == CallPhase::Open
         } else {
-            call.results == 0 && call.epoch == self.owners[owner.0].epoch
+            !call.answered && call.epoch == self.owners[owner.0].epoch
         };
         (goes_on && call.name == name).then_some(index)
     }
@@ -128,7 +129,7 @@ impl Sequencer {
 
     /// The agent's id if the client can have it, else a minted one.
     fn fresh_call_id(&mut self, id: &str) -> ToolCallId {
-        if !id.trim().is_empty() && !self.used.contains_key(id) {
+        if !id.trim().is_empty() && id.len() <= MAX_ID && !self.used.contains_key(id) {
             return ToolCallId::from(id);
         }
         ToolCallId::from(self.ids.next_id())
@@ -161,12 +162,14 @@ impl Sequencer {
     /// meanwhile opens it again: the client appends.
     pub(crate) fn call_args(&mut self, owner: OwnerId, id: &str, delta: &str) -> bool {
         let Some(index) = self.own_call(owner, id) else { return false };
-        if delta.is_empty() || self.phase == Phase::Ended {
+        if delta.is_empty() || self.ended {
             return true;
         }
         let (emit, tag) = (self.emit_args, self.tag(owner));
         let call = &mut self.calls[index.0];
-        call.arguments.push_str(delta);
+        if !call.answered {
+            call.arguments.push_str(delta);
+        }
         if !emit || !call.visible {
             return true;
         }
@@ -269,7 +272,7 @@ impl Sequencer {
         content: Content,
         metadata: Object,
     ) -> bool {
-        if self.phase == Phase::Ended {
+        if self.ended {
             return true;
         }
         self.start_run();
@@ -300,17 +303,14 @@ impl Sequencer {
     fn push_result(&mut self, answered: Answered, content: Content, metadata: Object) {
         let (tool_call_id, subagent_run_id) = answered;
         let message_id = self.next_message_id();
-        let mut event = Event::new(Body::ToolCallResult {
+        let body = Body::ToolCallResult {
             message_id,
             tool_call_id,
             content,
             role: Some(ToolRole::Tool),
             subagent_run_id,
-        });
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
+        };
+        self.out.push(with_metadata(body, metadata));
     }
 
     /// The call that a result names.
@@ -336,7 +336,7 @@ impl Sequencer {
             Target::Own(index) => self.answer_own(index),
             Target::Resumed(at) => Some(self.answer_resumed(at)),
             Target::History(wire) => {
-                let first = self.settled.insert(wire.clone());
+                let first = self.settle(&wire);
                 first.then(|| (wire, self.tag(owner)))
             }
             Target::Unknown => {
@@ -350,21 +350,28 @@ impl Sequencer {
 
     fn answer_resumed(&mut self, at: usize) -> Answered {
         let Earlier { wire, tag, .. } = self.resumed.remove(at);
-        self.settled.insert(wire.clone());
+        self.settle(&wire);
         (wire, tag)
     }
 
+    /// Notes that a call of the thread has its answer; `false` = it had one.
+    fn settle(&mut self, wire: &ToolCallId) -> bool {
+        let Some(call) = self.used.get_mut(wire) else { return false };
+        !std::mem::replace(&mut call.answered, true)
+    }
+
     fn answer_own(&mut self, index: CallIndex) -> Option<Answered> {
-        if self.calls[index.0].results > 0 {
+        if self.calls[index.0].answered {
             return None;
         }
         self.close_call(index);
         let call = &mut self.calls[index.0];
-        call.results += 1;
+        call.answered = true;
+        call.arguments = String::new();
         let (owner, id, wire) = (call.owner, call.id.clone(), call.wire.clone());
         self.forget_answered(owner, &id);
         self.resumed.retain(|earlier| earlier.wire != wire);
-        self.settled.insert(wire.clone());
+        self.settle(&wire);
         Some((wire, self.tag(owner)))
     }
 
@@ -372,7 +379,7 @@ impl Sequencer {
     fn forget_answered(&mut self, owner: OwnerId, id: &str) {
         let Some(calls) = self.owners[owner.0].calls.get_mut(id) else { return };
         let latest = calls.last().copied();
-        calls.retain(|call| self.calls[call.0].results == 0 || Some(*call) == latest);
+        calls.retain(|call| !self.calls[call.0].answered || Some(*call) == latest);
     }
 
     /// The call of an owner that a result names. Of several under one id: of the latest model call
@@ -380,7 +387,7 @@ impl Sequencer {
     fn to_answer(&self, owner: &Owner, id: &str, name: &str) -> Option<CallIndex> {
         let calls = owner.calls.get(id)?;
         let call = |index: &&CallIndex| &self.calls[index.0];
-        let open = || calls.iter().filter(|index| call(index).results == 0);
+        let open = || calls.iter().filter(|index| !call(index).answered);
         let Some(epoch) = open().map(|index| call(&index).epoch).max() else {
             return calls.last().copied();
         };
@@ -413,7 +420,7 @@ impl Sequencer {
     /// The calls of an owner that this run started and nobody has answered, in start order.
     pub(crate) fn unanswered_of(&self, owner: OwnerId) -> Vec<CallIndex> {
         (0..self.calls.len())
-            .filter(|&at| self.calls[at].owner == owner && self.calls[at].results == 0)
+            .filter(|&at| self.calls[at].owner == owner && !self.calls[at].answered)
             .map(CallIndex)
             .collect()
     }
@@ -421,17 +428,17 @@ impl Sequencer {
     /// All calls that this run started and nobody has answered, as the client knows them, in
     /// start order (LIFE-16).
     pub(crate) fn unanswered(&self) -> Vec<ToolCallId> {
-        let open = self.calls.iter().filter(|call| call.results == 0 && call.visible);
+        let open = self.calls.iter().filter(|call| !call.answered && call.visible);
         open.map(|call| call.wire.clone()).collect()
     }
 
     /// The tools of those calls.
     pub(crate) fn unanswered_tools(&self) -> impl Iterator<Item = &str> {
-        let open = self.calls.iter().filter(|call| call.results == 0 && call.visible);
+        let open = self.calls.iter().filter(|call| !call.answered && call.visible);
         open.map(|call| call.name.as_str())
     }
 
-    /// The call's argument text so far.
+    /// The call's argument text so far; empty once it is answered.
     pub(crate) fn arguments(&self, index: CallIndex) -> &str {
         &self.calls[index.0].arguments
     }
@@ -469,7 +476,7 @@ impl Sequencer {
         let known = self.call_of(owner, id).is_some()
             || self.resumed_call(owner, id).is_some()
             || self.used.get(id).is_some_and(|call| call.tag == self.owners[owner.0].tag);
-        if known || self.phase == Phase::Ended {
+        if known || self.ended {
             return;
         }
         self.start_call(owner, id, if name.is_empty() { UNKNOWN_TOOL } else { name });
@@ -477,6 +484,9 @@ impl Sequencer {
         self.end_call(owner, id, None);
     }
 }
+
+/// The longest call id in bytes that clients are given: it stands in every event of the call.
+const MAX_ID: usize = 1024;
 
 /// Name of a tool whose call was never started and whose result does not name it.
 const UNKNOWN_TOOL: &str = "unknown_tool";

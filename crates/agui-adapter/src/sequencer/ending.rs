@@ -2,13 +2,13 @@
 
 use agui_protocol::{Body, Event, RunOutcome, SubagentOutcome, TokenUsage};
 
-use super::{OwnerId, Phase, Sequencer};
-use crate::{model::event::Object, outbound::RunFailure};
+use super::{OwnerId, Sequencer, with_metadata};
+use crate::model::event::Object;
 
 impl Sequencer {
     /// Ends a sub-agent's invocation: closes what it has open, then says how it ended.
     pub(crate) fn end_owner(&mut self, owner: OwnerId, end: OwnerEnd) {
-        if self.phase == Phase::Ended || self.owners[owner.0].closed {
+        if self.ended || self.owners[owner.0].closed {
             return;
         }
         self.close_items(owner);
@@ -39,32 +39,28 @@ impl Sequencer {
         metadata: Object,
     ) {
         self.before_end();
-        self.phase = Phase::Ended;
+        self.ended = true;
         self.push_finished(outcome, usage, metadata);
     }
 
-    /// Ends the run with `RUN_ERROR` (LIFE-3). `finish_after` appends the RUN_FINISHED that old
-    /// clients expect.
-    pub(crate) fn fail_run(&mut self, failure: Failed, usage: Vec<TokenUsage>, finish_after: bool) {
+    /// Ends the run with `RUN_ERROR` (LIFE-3), also in place of an end that has not left.
+    /// `finish_after` appends the RUN_FINISHED that old clients expect.
+    pub(crate) fn fail_run(
+        &mut self,
+        failure: RunFailure,
+        now_ms: i64,
+        usage: Vec<TokenUsage>,
+        finish_after: bool,
+    ) {
+        self.out.retain(|event| !is_end(&event.body));
         self.before_end();
-        self.phase = Phase::Ended;
-        let code = Some(failure.code);
-        let mut event = Event::new(Body::RunError { message: failure.message, code, usage })
-            .with_timestamp(failure.timestamp);
-        if !failure.metadata.is_empty() {
-            event.metadata = Some(failure.metadata);
-        }
-        self.out.push(event);
+        self.ended = true;
+        let RunFailure { code, message, metadata } = failure;
+        let body = Body::RunError { message, code: Some(code), usage };
+        self.out.push(with_metadata(body, metadata).with_timestamp(now_ms));
         if finish_after {
             self.push_finished(None, Vec::new(), Object::new());
         }
-    }
-
-    /// RUN_ERROR in place of a terminal event that never left.
-    pub(crate) fn error_again(&self, failure: RunFailure, timestamp: i64) -> Event {
-        let RunFailure { code, message, .. } = failure;
-        Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
-            .with_timestamp(timestamp)
     }
 
     fn push_finished(
@@ -73,17 +69,14 @@ impl Sequencer {
         usage: Vec<TokenUsage>,
         metadata: Object,
     ) {
-        let mut event = Event::new(Body::RunFinished {
+        let body = Body::RunFinished {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),
             result: None,
             outcome,
             usage,
-        });
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
+        };
+        self.out.push(with_metadata(body, metadata));
     }
 
     fn before_end(&mut self) {
@@ -95,6 +88,10 @@ impl Sequencer {
     }
 }
 
+fn is_end(body: &Body) -> bool {
+    matches!(body, Body::RunFinished { .. } | Body::RunError { .. })
+}
+
 /// How a sub-agent's invocation ended.
 pub(crate) enum OwnerEnd {
     Finished,
@@ -102,10 +99,20 @@ pub(crate) enum OwnerEnd {
     Failed { message: String, code: String },
 }
 
-/// What `RUN_ERROR` says.
-pub(crate) struct Failed {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) metadata: Object,
-    pub(crate) timestamp: i64,
+/// A failure as the client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// Stable code.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// Entries for `RUN_ERROR.metadata`, e.g. `agentscope.openInterrupts`.
+    pub metadata: Object,
+}
+
+impl RunFailure {
+    /// A failure without metadata.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), metadata: Object::new() }
+    }
 }

@@ -1,16 +1,17 @@
-//! The sequencer: events leave the adapter only through it.
+//! The sequencer: events leave the adapter through it. The one exception is a whole event that a
+//! program's converter sends, which is only put behind the others here; the gate looks at it.
 //!
 //! It knows which messages, reasoning blocks, tool calls and steps are open and whose they are,
 //! mints every id, closes what has to be closed before something else opens, and puts the
-//! boundary events. Converters tell it what happened and cannot make it emit a stream that is out
-//! of order. It knows no transport, no AgentScope event and no option but
+//! boundary events. Our converters tell it what happened and cannot make it emit a stream that is
+//! out of order. It knows no transport, no AgentScope event and no option but
 //! `emit-tool-call-args`.
 
 mod call;
 mod ending;
 mod owner;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use agui_protocol::{
     Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, SubagentRunId,
@@ -18,18 +19,17 @@ use agui_protocol::{
 };
 
 pub(crate) use call::CallIndex;
-pub(crate) use ending::{Failed, OwnerEnd};
+pub(crate) use ending::OwnerEnd;
+pub use ending::RunFailure;
 pub(crate) use owner::OwnerId;
 use owner::{OpenBlock, Owner};
 
-use crate::{model::event::Object, outbound::IdSource};
+use crate::model::event::Object;
 
-/// Where a run is between its boundary events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    NotStarted,
-    Open,
-    Ended,
+/// Mints ids; passed in so that streams are reproducible.
+pub trait IdSource: Send {
+    /// A fresh id, unique over every thread.
+    fn next_id(&mut self) -> String;
 }
 
 /// What `RUN_STARTED` will say.
@@ -53,22 +53,22 @@ pub(crate) struct Earlier {
 struct KnownCall {
     tag: Option<SubagentRunId>,
     tool: String,
+    answered: bool,
 }
 
 /// See the module documentation.
 pub(crate) struct Sequencer {
     out: Vec<Event>,
     ids: Box<dyn IdSource>,
-    phase: Phase,
     thread_id: ThreadId,
     run_id: RunId,
+    /// Until RUN_STARTED is sent.
     opening: Option<Opening>,
+    ended: bool,
     owners: Vec<Owner>,
     calls: Vec<call::Call>,
     /// Calls that the thread knows, under the client's ids.
     used: HashMap<ToolCallId, KnownCall>,
-    /// Those of them that have their answer.
-    settled: HashSet<ToolCallId>,
     /// Calls that this run's resume answers and that have no answer yet.
     resumed: Vec<Earlier>,
     emit_args: bool,
@@ -89,31 +89,29 @@ impl Sequencer {
         emit_args: bool,
         ids: Box<dyn IdSource>,
     ) -> Self {
-        let mut known = KnownCalls::of(&input.messages);
+        let mut used = known_calls(&input.messages);
         for call in &resumed {
             // A tool message beside the resume does not count: the answer is still to come.
-            known.answered.remove(&call.wire);
-            let tool = call.tool.clone();
-            known.made.insert(call.wire.clone(), KnownCall { tag: call.tag.clone(), tool });
+            let (tag, tool) = (call.tag.clone(), call.tool.clone());
+            used.insert(call.wire.clone(), KnownCall { tag, tool, answered: false });
         }
         Self {
             out: Vec::new(),
             ids,
-            phase: Phase::NotStarted,
             thread_id: input.thread_id.clone(),
             run_id: input.run_id.clone(),
             opening: Some(opening),
+            ended: false,
             owners: vec![Owner::root()],
             calls: Vec::new(),
-            used: known.made,
-            settled: known.answered,
+            used,
             resumed,
             emit_args,
         }
     }
 
-    /// The events since the last call, in order.
-    pub(crate) fn take(&mut self) -> &mut Vec<Event> {
+    /// The events that have not left, in order.
+    pub(crate) fn pending(&mut self) -> &mut Vec<Event> {
         &mut self.out
     }
 
@@ -126,7 +124,7 @@ impl Sequencer {
     }
 
     pub(crate) fn ended(&self) -> bool {
-        self.phase == Phase::Ended
+        self.ended
     }
 
     pub(crate) fn next_message_id(&mut self) -> MessageId {
@@ -135,26 +133,15 @@ impl Sequencer {
 
     /// Sends `RUN_STARTED`, unless it was sent (LIFE-1, LIFE-5).
     pub(crate) fn start_run(&mut self) {
-        if self.phase != Phase::NotStarted {
-            return;
-        }
-        self.phase = Phase::Open;
-        let opening = self.opening.take();
-        let (parent_run_id, input, metadata) = match opening {
-            Some(o) => (o.parent_run_id, o.echo, o.metadata),
-            None => (None, None, Object::new()),
-        };
-        let mut event = Event::new(Body::RunStarted {
+        let Some(Opening { parent_run_id, echo, metadata }) = self.opening.take() else { return };
+        let body = Body::RunStarted {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),
             protocol_version: Some(PROTOCOL_VERSION.to_owned()),
             parent_run_id,
-            input,
-        });
-        if !metadata.is_empty() {
-            event.metadata = Some(metadata);
-        }
-        self.out.push(event);
+            input: echo,
+        };
+        self.out.push(with_metadata(body, metadata));
     }
 
     /// Sends an event that opens and closes nothing: CUSTOM, RAW, state, activity. `body` gets
@@ -164,30 +151,25 @@ impl Sequencer {
         owner: OwnerId,
         body: impl FnOnce(Option<SubagentRunId>) -> Body,
     ) {
-        self.emit_event(owner, |tag| Event::new(body(tag)));
-    }
-
-    fn emit_event(&mut self, owner: OwnerId, event: impl FnOnce(Option<SubagentRunId>) -> Event) {
-        if self.phase == Phase::Ended {
+        if self.ended {
             return;
         }
         self.start_run();
         self.flush_call_ends(owner);
         let tag = self.tag(owner);
-        self.out.push(event(tag));
+        self.out.push(Event::new(body(tag)));
     }
 
     /// More text of a block; opens its message at the first character (TXT-7). Text closes
     /// reasoning, and held tool calls, of the same owner.
     pub(crate) fn text(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
-        if delta.is_empty() || self.phase == Phase::Ended {
+        if delta.is_empty() || self.ended {
             return;
         }
         let message_id = match self.owners[owner.0].text(key) {
-            Some(open) if self.owners[owner.0].only_texts() => open.message_id.clone(),
+            // Reasoning closes texts, so none is open beside one.
             Some(open) => {
                 let id = open.message_id.clone();
-                self.close_reasoning(owner);
                 self.flush_call_ends(owner);
                 id
             }
@@ -243,7 +225,7 @@ impl Sequencer {
     /// More thinking of a block: REASONING_START and a message around it (REAS-1). Thinking
     /// closes text, other thinking, and held tool calls, of the same owner.
     pub(crate) fn reasoning(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
-        if delta.is_empty() || self.phase == Phase::Ended {
+        if delta.is_empty() || self.ended {
             return;
         }
         let open = self.owners[owner.0].reasoning.as_ref().filter(|open| open.is(key));
@@ -291,7 +273,7 @@ impl Sequencer {
         key: BlockKey<'_>,
         encrypted: Option<&str>,
     ) {
-        if self.phase == Phase::Ended {
+        if self.ended {
             return;
         }
         let is_open = self.owners[owner.0].reasoning.as_ref().is_some_and(|open| open.is(key));
@@ -345,7 +327,7 @@ impl Sequencer {
 
     /// A step begins; ignored while one of this name is open (LIFE-28).
     pub(crate) fn start_step(&mut self, owner: OwnerId, name: &str) {
-        if self.phase == Phase::Ended || self.owners[owner.0].steps.iter().any(|s| s == name) {
+        if self.ended || self.owners[owner.0].steps.iter().any(|s| s == name) {
             return;
         }
         self.owners[owner.0].steps.push(name.to_owned());
@@ -409,33 +391,30 @@ pub(crate) struct Announcement {
     pub(crate) call: Option<CallIndex>,
 }
 
-/// The calls in the input's messages.
-#[derive(Default)]
-struct KnownCalls {
-    made: HashMap<ToolCallId, KnownCall>,
-    answered: HashSet<ToolCallId>,
+/// An event, with its metadata if there are any.
+fn with_metadata(body: Body, metadata: Object) -> Event {
+    Event { metadata: (!metadata.is_empty()).then_some(metadata), ..Event::new(body) }
 }
 
-impl KnownCalls {
-    fn of(messages: &[Message]) -> Self {
-        let mut known = Self::default();
-        for message in messages {
-            let tag = message.base().subagent_run_id.clone();
-            match message {
-                Message::Assistant { tool_calls, .. } => {
-                    known.made.extend(tool_calls.iter().map(|call| {
-                        let tool = call.function.name.clone();
-                        (call.id.clone(), KnownCall { tag: tag.clone(), tool })
-                    }));
+/// The calls in the input's messages, those that only a tool message names too.
+fn known_calls(messages: &[Message]) -> HashMap<ToolCallId, KnownCall> {
+    let mut known: HashMap<ToolCallId, KnownCall> = HashMap::new();
+    for message in messages {
+        let tag = message.base().subagent_run_id.clone();
+        match message {
+            Message::Assistant { tool_calls, .. } => {
+                for call in tool_calls {
+                    let answered = known.get(&call.id).is_some_and(|before| before.answered);
+                    let (tag, tool) = (tag.clone(), call.function.name.clone());
+                    known.insert(call.id.clone(), KnownCall { tag, tool, answered });
                 }
-                Message::Tool { tool_call_id, .. } => {
-                    let unnamed = || KnownCall { tag, tool: String::new() };
-                    known.made.entry(tool_call_id.clone()).or_insert_with(unnamed);
-                    known.answered.insert(tool_call_id.clone());
-                }
-                _ => {}
             }
+            Message::Tool { tool_call_id, .. } => {
+                let unnamed = || KnownCall { tag, tool: String::new(), answered: true };
+                known.entry(tool_call_id.clone()).or_insert_with(unnamed).answered = true;
+            }
+            _ => {}
         }
-        known
     }
+    known
 }

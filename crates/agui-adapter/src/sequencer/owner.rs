@@ -60,11 +60,6 @@ impl Owner {
     pub(super) fn text(&self, key: BlockKey<'_>) -> Option<&OpenBlock> {
         self.texts.iter().find(|open| open.is(key))
     }
-
-    /// Neither reasoning is open nor is an end of a call held back.
-    pub(super) fn only_texts(&self) -> bool {
-        self.reasoning.is_none() && self.held_ends == 0
-    }
 }
 
 /// A text or reasoning message that is open, and the agent's block that it shows.

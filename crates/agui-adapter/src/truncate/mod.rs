@@ -7,8 +7,11 @@
 
 mod size;
 
+pub(crate) use size::exact;
+
 use agui_protocol::{
-    Body, Content, ContentPart, Event, Message, Object, PartSource, RunId, RunOutcome, ThreadId,
+    Body, Content, ContentPart, Event, Interrupt, Message, Object, PartSource, RunId, RunOutcome,
+    ThreadId,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +44,7 @@ impl Truncate {
 
     /// Whether the event can leave as it is. Cheap unless the event is large.
     pub fn fits(event: &Event) -> bool {
-        if delta(&event.body).is_some_and(|delta| delta.len() > MAX_DELTA) {
+        if event.body.delta().is_some_and(|delta| delta.len() > MAX_DELTA) {
             return false;
         }
         let harmless = MAX_FRAME / size::WORST_ESCAPE;
@@ -76,40 +79,29 @@ impl Truncate {
     }
 }
 
+/// Whether a body leaves whole, whatever stands beside it. Asked where a later event builds on
+/// what the client was sent.
+pub(crate) fn leaves(body: &Body) -> bool {
+    let harmless = MAX_FRAME / size::WORST_ESCAPE;
+    size::guess_body(body, harmless) < harmless || size::exact(body) <= MAX_FRAME - RESERVE
+}
+
 /// About how many bytes of memory an event holds; once past `enough` the count may stop.
 pub fn weight(event: &Event, enough: usize) -> usize {
     size_of::<Event>() + size::guess(event, enough).saturating_sub(size::FRAME_OVERHEAD)
 }
 
-fn delta(body: &Body) -> Option<&String> {
-    match body {
-        Body::TextMessageContent { delta, .. }
-        | Body::ReasoningMessageContent { delta, .. }
-        | Body::ToolCallArgs { delta, .. } => Some(delta),
-        _ => None,
-    }
-}
-
-fn delta_mut(body: &mut Body) -> Option<&mut String> {
-    match body {
-        Body::TextMessageContent { delta, .. }
-        | Body::ReasoningMessageContent { delta, .. }
-        | Body::ToolCallArgs { delta, .. } => Some(delta),
-        _ => None,
-    }
-}
-
 /// Splits streamed text into events of at most [`MAX_DELTA`]. The base members other than the
 /// time travel on the first one only, where they merge as they would have on the whole.
 fn split(mut event: Event, out: &mut Vec<Event>) -> Result<(), Box<Event>> {
-    let Some(mut text) = delta_mut(&mut event.body).map(std::mem::take) else {
+    let Some(mut text) = event.body.delta_mut().map(std::mem::take) else {
         return Err(Box::new(event));
     };
     shorten_base(&mut event, MAX_FRAME - size::WORST_ESCAPE * MAX_DELTA - RESERVE);
     loop {
         let rest = text.split_off(text.floor_char_boundary(MAX_DELTA));
         let mut piece = event.clone();
-        if let Some(delta) = delta_mut(&mut piece.body) {
+        if let Some(delta) = piece.body.delta_mut() {
             *delta = std::mem::replace(&mut text, rest);
         }
         out.push(piece);
@@ -123,7 +115,8 @@ fn split(mut event: Event, out: &mut Vec<Event>) -> Result<(), Box<Event>> {
 /// Cuts what can be cut: the base members, which mean nothing to the protocol, then the content.
 /// `None` = nothing sensible would be left. A boundary of the run leaves in any case.
 fn shorten(mut event: Event) -> Option<Event> {
-    shorten_base(&mut event, MAX_FRAME / 8);
+    let budget = base_budget(&event.body);
+    shorten_base(&mut event, budget);
     if size::exact(&event) <= MAX_FRAME {
         return Some(event);
     }
@@ -137,6 +130,11 @@ fn shorten(mut event: Event) -> Option<Event> {
         Body::RunStarted { .. } | Body::RunFinished { .. } | Body::RunError { .. }
     );
     (fits || boundary).then_some(event)
+}
+
+/// What the base members may take: the room beside a body that leaves whole, else a share.
+fn base_budget(body: &Body) -> usize {
+    if leaves(body) { MAX_FRAME - RESERVE / 2 - size::exact(body) } else { MAX_FRAME / 8 }
 }
 
 fn mark(event: &mut Event, original_bytes: usize) {
@@ -164,18 +162,29 @@ fn shorten_body(body: &mut Body) -> Option<usize> {
     let budget = MAX_FRAME - MAX_FRAME / 8 - RESERVE;
     match body {
         Body::ToolCallResult { content, .. } => Some(shorten_content(content, budget)),
-        Body::RunError { message, .. } | Body::SubagentError { message, .. } => {
-            let original = message.len();
-            size::cut(message, budget);
+        // Left out, the start of something would leave its end and all between without it.
+        Body::RunError { message: text, .. }
+        | Body::SubagentError { message: text, .. }
+        | Body::ToolCallStart { tool_call_name: text, .. }
+        | Body::StepStarted { step_name: text, .. }
+        | Body::StepFinished { step_name: text, .. } => {
+            let original = text.len();
+            size::cut(text, budget);
             Some(original)
         }
+        Body::SubagentStarted { name, description, .. } => {
+            let original = name.len() + description.take().map_or(0, |text| text.len());
+            size::cut(name, budget);
+            Some(original)
+        }
+        Body::TextMessageStart { name, .. } => name.take().map(|name| name.len()),
         Body::ActivitySnapshot { content, .. } => shorten_activity(content, budget),
         Body::Custom { value, .. } | Body::Raw { event: value, .. } => {
             let original = size::exact(value);
             *value = Value::Null;
             Some(original)
         }
-        Body::RunFinished { result, outcome, .. } => Some(shorten_end(result, outcome)),
+        Body::RunFinished { result, outcome, .. } => Some(shorten_end(result, outcome, budget)),
         Body::SubagentFinished { result, .. } => result.take().map(|result| size::exact(&result)),
         Body::RunStarted { input, .. } => input.take().map(|input| size::exact(&input)),
         Body::MessagesSnapshot { messages } => Some(shorten_messages(messages, budget)),
@@ -184,15 +193,33 @@ fn shorten_body(body: &mut Body) -> Option<usize> {
     }
 }
 
-/// Leaves out the result; without one, what interrupts say beyond their own members. The answer
-/// to an interrupt needs only its id.
-fn shorten_end(result: &mut Option<Value>, outcome: &mut Option<RunOutcome>) -> usize {
+/// Leaves out the result; without one, what interrupts say beyond their own members, then cuts
+/// their messages. The answer to an interrupt needs only its id.
+fn shorten_end(
+    result: &mut Option<Value>,
+    outcome: &mut Option<RunOutcome>,
+    budget: usize,
+) -> usize {
     if let Some(result) = result.take() {
         return size::exact(&result);
     }
     let Some(RunOutcome::Interrupt { interrupts }) = outcome else { return 0 };
     let metadata = interrupts.iter_mut().filter_map(|interrupt| interrupt.metadata.take());
-    metadata.map(|metadata| size::exact(&metadata)).sum()
+    let original: usize = metadata.map(|metadata| size::exact(&metadata)).sum();
+    if size::exact(interrupts) <= budget {
+        return original;
+    }
+    original + cut_messages(interrupts, budget)
+}
+
+fn cut_messages(interrupts: &mut [Interrupt], budget: usize) -> usize {
+    let share = budget / interrupts.len().max(1);
+    let mut original = 0;
+    for message in interrupts.iter_mut().filter_map(|interrupt| interrupt.message.as_mut()) {
+        original += message.len();
+        size::cut(message, share);
+    }
+    original
 }
 
 fn shorten_content(content: &mut Content, budget: usize) -> usize {

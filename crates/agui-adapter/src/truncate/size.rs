@@ -9,7 +9,7 @@ use serde_json::Value;
 /// One byte of a string takes at most six in JSON (`\u001f`).
 pub(super) const WORST_ESCAPE: usize = 6;
 
-/// What the names of an event's members and its ids take at most in practice.
+/// What the names of an event's members and the ids made here take at most in practice.
 pub(super) const FRAME_OVERHEAD: usize = 4096;
 
 /// Bytes that are certainly not exceeded before escaping, counted up to `enough`. Large members
@@ -26,6 +26,13 @@ pub(super) fn guess(event: &Event, enough: usize) -> usize {
     sum.bytes
 }
 
+/// The same as [`guess`] for a body alone.
+pub(super) fn guess_body(body: &Body, enough: usize) -> usize {
+    let mut sum = Sum { bytes: FRAME_OVERHEAD, enough };
+    sum.body(body);
+    sum.bytes
+}
+
 struct Sum {
     bytes: usize,
     enough: usize,
@@ -37,10 +44,8 @@ impl Sum {
     }
 
     fn body(&mut self, body: &Body) {
+        self.add(names_len(body));
         match body {
-            Body::TextMessageContent { delta, .. }
-            | Body::ReasoningMessageContent { delta, .. }
-            | Body::ToolCallArgs { delta, .. } => self.add(delta.len()),
             Body::ToolCallResult { content, .. } => self.content(content),
             Body::RunError { message, .. } | Body::SubagentError { message, .. } => {
                 self.add(message.len());
@@ -60,7 +65,7 @@ impl Sum {
             Body::MessagesSnapshot { .. }
             | Body::RunFinished { .. }
             | Body::RunStarted { input: Some(_), .. } => self.add(self.enough),
-            _ => {}
+            _ => self.add(body.delta().map_or(0, str::len)),
         }
     }
 
@@ -145,6 +150,29 @@ impl Sum {
     }
 }
 
+/// Length of the names and ids that an agent chose.
+fn names_len(body: &Body) -> usize {
+    match body {
+        Body::ToolCallStart { tool_call_id, tool_call_name, .. } => {
+            tool_call_id.as_str().len() + tool_call_name.len()
+        }
+        Body::ToolCallArgs { tool_call_id, .. }
+        | Body::ToolCallEnd { tool_call_id, .. }
+        | Body::ToolCallResult { tool_call_id, .. } => tool_call_id.as_str().len(),
+        Body::StepStarted { step_name: name, .. }
+        | Body::StepFinished { step_name: name, .. }
+        | Body::TextMessageStart { name: Some(name), .. }
+        | Body::ActivitySnapshot { activity_type: name, .. }
+        | Body::ActivityDelta { activity_type: name, .. }
+        | Body::Raw { source: Some(name), .. }
+        | Body::Custom { name, .. } => name.len(),
+        Body::SubagentStarted { name, description, .. } => {
+            name.len() + description.as_ref().map_or(0, String::len)
+        }
+        _ => 0,
+    }
+}
+
 /// Length of what a media part's source holds.
 pub(super) fn source_len(source: &PartSource) -> usize {
     match source {
@@ -155,7 +183,7 @@ pub(super) fn source_len(source: &PartSource) -> usize {
 }
 
 /// Length of `value` as JSON.
-pub(super) fn exact(value: &impl serde::Serialize) -> usize {
+pub(crate) fn exact(value: &impl serde::Serialize) -> usize {
     let mut counter = Counter(0);
     match serde_json::to_writer(&mut counter, value) {
         Ok(()) => counter.0,

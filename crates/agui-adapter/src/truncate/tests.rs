@@ -171,6 +171,47 @@ fn half_a_state_is_not_sent_and_passed_through_values_are_emptied() {
 }
 
 #[test]
+fn names_of_what_begins_and_ends_are_cut_alike() {
+    let budget = MAX_FRAME - MAX_FRAME / 8 - RESERVE;
+    let started = |name: String| -> Event {
+        Body::StepStarted { step_name: name, subagent_run_id: None }.into()
+    };
+    let finished = |name: String| -> Event {
+        Body::StepFinished { step_name: name, subagent_run_id: None }.into()
+    };
+    let child = |name: String, description: Option<String>| -> Event {
+        Body::SubagentStarted {
+            subagent_run_id: "s".into(),
+            name,
+            description,
+            parent_subagent_run_id: None,
+            parent_tool_call_id: None,
+            parent_message_id: None,
+        }
+        .into()
+    };
+    let (long, cut) = ("x".repeat(9 * MIB), "x".repeat(budget));
+    assert_eq!(apply(started(long.clone())), [marked(started(cut.clone()), 9 * MIB)]);
+    assert_eq!(apply(finished(long.clone())), [marked(finished(cut.clone()), 9 * MIB)]);
+    let described = child("n".into(), Some(long.clone()));
+    assert_eq!(apply(described), [marked(child("n".into(), None), 9 * MIB + 1)]);
+    assert_eq!(apply(child(long, None)), [marked(child(cut, None), 9 * MIB)]);
+}
+
+#[test]
+fn what_stands_beside_a_state_yields_to_it() {
+    let long = Value::String("x".repeat(8 * MIB - RESERVE - 1024));
+    let body = Body::StateSnapshot { snapshot: long, subagent_run_id: None };
+    assert!(leaves(&body));
+    let raw = Value::String("y".repeat(MIB / 2));
+    let whole = Event { raw_event: Some(raw), ..Event::new(body.clone()) }.with_metadata("k", 1);
+    let expected = Event::new(body).with_metadata("k", 1);
+    assert_eq!(apply(whole), [marked(expected, MIB / 2 + 2)]);
+    let long = Value::String("x".repeat(8 * MIB - RESERVE));
+    assert!(!leaves(&Body::StateSnapshot { snapshot: long, subagent_run_id: None }));
+}
+
+#[test]
 fn the_end_of_a_run_always_leaves() {
     let finished = |result: Option<Value>, outcome: Option<RunOutcome>| -> Event {
         Body::RunFinished {

@@ -104,14 +104,7 @@ fn read_tool_result(mut map: Object) -> Block {
 
 /// The state of a tool result, in either case.
 pub(super) fn state_of(state: &Value) -> Option<ResultState> {
-    match state.as_str()?.to_ascii_lowercase().as_str() {
-        "success" => Some(ResultState::Success),
-        "error" => Some(ResultState::Error),
-        "interrupted" => Some(ResultState::Interrupted),
-        "denied" => Some(ResultState::Denied),
-        "running" => Some(ResultState::Running),
-        _ => None,
-    }
+    ResultState::from_name(state.as_str()?)
 }
 
 /// A string as one text block, or a list of blocks; empty text is no block.
@@ -151,7 +144,8 @@ fn read_media(mut map: Object, kind: Option<MediaKind>) -> Option<Block> {
 fn read_source(mut map: Object) -> Option<MediaSource> {
     let media_type = take(&mut map, "media_type", "mediaType")
         .or_else(|| take(&mut map, "mime_type", "mimeType"))
-        .and_then(text_of);
+        .and_then(text_of)
+        .filter(|media_type| !media_type.is_empty());
     // The member tells the form as surely as `type` does.
     if let Some(data) = text(&mut map, "data") {
         return Some(MediaSource::Base64 { media_type: media_type.unwrap_or_default(), data });

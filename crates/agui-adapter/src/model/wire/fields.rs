@@ -4,9 +4,7 @@ use serde_json::Value;
 
 use super::WireError;
 use crate::model::event::{AgentEventType, Object, Origin};
-
-/// The largest count that survives a JSON reader with doubles.
-const MAX_COUNT: u64 = (1 << 53) - 1;
+use crate::model::value::MAX_COUNT;
 
 /// One member's name in both spellings.
 #[derive(Clone, Copy, Debug)]

@@ -161,3 +161,64 @@ fn steps_stand_around_model_calls_and_tool_rounds_on_demand() {
         SUCCESS,
     ]);
 }
+
+/// More than a frame may hold.
+fn huge() -> String {
+    "x".repeat(9 << 20)
+}
+
+fn snapshot(id: &str, content: Value) -> String {
+    format!(
+        "ACTIVITY_SNAPSHOT {}",
+        json!({ "messageId": id, "activityType": "PLAN", "content": content })
+    )
+}
+
+#[test]
+fn an_activity_too_long_to_be_sent_is_shown_once_it_is_short_enough() {
+    let add = |key: &str, value: Value| json!([{ "op": "add", "path": key, "value": value }]);
+    let lines = joined![
+        start(),
+        // A part of it that could be cut: a patch would not know of the cut.
+        activity("p", "PLAN", json!({ "data": huge() })),
+        patch("p", "PLAN", add("/n", json!(1))),
+        patch("p", "PLAN", json!([{ "op": "remove", "path": "/data" }])),
+        patch("p", "PLAN", add("/m", json!(2))),
+        activity("p", "PLAN", json!({ "rows": huge() })),
+        patch("p", "PLAN", add("/n", json!(1))),
+        activity("p", "PLAN", json!({ "a": 1 })),
+        patch("p", "PLAN", add("/b", json!(huge()))),
+        patch("p", "PLAN", add("/c", json!(3))),
+        patch("p", "PLAN", add("/b", json!(2))),
+        patch("p", "PLAN", add("/d", json!(4))),
+        end(),
+    ];
+    let delta = |path: &str, value: u32| {
+        let patch = add(path, json!(value));
+        let members = json!({ "messageId": "id-1", "activityType": "PLAN", "patch": patch });
+        format!("ACTIVITY_DELTA {members}")
+    };
+    play(&lines).gives(&[
+        &snapshot("id-1", json!({ "n": 1 })),
+        &delta("/m", 2),
+        &snapshot("id-1", json!({ "a": 1 })),
+        &snapshot("id-1", json!({ "a": 1, "b": 2, "c": 3 })),
+        &delta("/d", 4),
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_patch_longer_than_its_activity_may_be_a_snapshot() {
+    let replace = json!([
+        { "op": "add", "path": "/a", "value": huge() },
+        { "op": "replace", "path": "/a", "value": 2 },
+    ]);
+    let lines =
+        joined![start(), activity("p", "PLAN", json!({})), patch("p", "PLAN", replace), end()];
+    play(&lines).gives(&[
+        &snapshot("id-1", json!({})),
+        &snapshot("id-1", json!({ "a": 2 })),
+        SUCCESS,
+    ]);
+}

@@ -1,17 +1,30 @@
 //! Converters and enrichers, of the configuration and of a program.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use agui_adapter::{
     enrich::{EnrichContext, EnrichError},
-    model::{AgentEvent, AgentEventKind, AgentEventType},
-    options::{ConverterAction, ConverterSpec, Droppable, EnricherSpec},
-    outbound::{AgentEventConverter, ConvertError, EndOutcome, Extensions, StreamContext},
+    model::{
+        AgentEvent, AgentEventKind, AgentEventType,
+        wire::{DecodeOptions, decode},
+    },
+    options::{AdapterOptions, ConverterAction, ConverterSpec, Droppable, EnricherSpec, Peer},
+    outbound::{
+        AgentEventConverter, ConvertError, EndOutcome, Extensions, RunFailure, RunSetup,
+        StreamContext, StreamEnd,
+    },
 };
-use agui_protocol::Event;
+use agui_protocol::{Event, EventType};
 use serde_json::{Value, json};
 
-use super::{Run, SUCCESS, script::*, support::NOW};
+use super::{
+    Played, Run, SUCCESS,
+    script::*,
+    support::{NOW, adapter, input},
+};
 
 const BROKEN: &str = "ERROR INTERNAL_ERROR The run failed because of a server error.";
 
@@ -215,4 +228,94 @@ fn an_enricher_that_fails_ends_the_run() {
     let played = late.play(&joined![start(), text("a"), end()]);
     assert_eq!(played.end.outcome, EndOutcome::Error("INTERNAL_ERROR".to_owned()));
     assert_eq!(played.lines().last().map(String::as_str), Some(BROKEN));
+}
+
+#[test]
+fn a_converter_that_fails_after_it_ended_the_run_takes_nothing_away_but_the_end() {
+    let failing = || {
+        converting(&[AgentEventType::AgentEnd], |event, context| {
+            context.convert_built_in(event);
+            Err(ConvertError("too late".to_owned()))
+        })
+    };
+    let failed = EndOutcome::Error("INTERNAL_ERROR".to_owned());
+    // One event is the whole run.
+    let played = failing().play(&joined![end()]);
+    played.gives(&[BROKEN]);
+    assert_eq!(played.end.outcome, failed);
+    // Everything that is open is closed, the child's invocation too.
+    let lines =
+        joined![start(), from("main/a", text("b")), text("a"), call("c1", "f", "{}"), end()];
+    let played = failing().play(&lines);
+    played.gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"a\"}",
+        "TEXT id-2 @id-1",
+        "TEXT+ id-2 b @id-1",
+        "TEXT id-3",
+        "TEXT+ id-3 a",
+        "TEXT. id-3",
+        "CALL c1 f id-3",
+        "CALL+ c1 {}",
+        "TEXT. id-2 @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        "CALL. c1",
+        BROKEN,
+    ]);
+    assert_eq!(played.end.outcome, failed);
+    // What old clients expect stands behind the error only.
+    let mut old = failing();
+    old.options.emit_run_finished_after_error = true;
+    old.excused = &["LIFE-3"];
+    old.play(&joined![start(), end()]).gives(&[BROKEN, "FINISHED"]);
+}
+
+#[test]
+fn a_run_whose_end_was_taken_back_tells_its_tokens_all_the_same() {
+    let run = converting(&[AgentEventType::AgentEnd], |event, context| {
+        context.convert_built_in(event);
+        Err(ConvertError("too late".to_owned()))
+    });
+    let used = json!({ "replyId": "R1", "usage": { "inputTokens": 2, "outputTokens": 1 } });
+    let usage = json!({ "usage": [{ "inputTokens": 2, "outputTokens": 1, "totalTokens": 3 }] });
+    run.play(&joined![start(), any("MODEL_CALL_END", used), end()])
+        .gives(&[&format!("{BROKEN} {usage}")]);
+}
+
+/// Plays lines to an enricher that panics on the run's end; what panicked is not asked again.
+fn panicking(lines: &[String], options: AdapterOptions) -> Played {
+    let enricher = |_: Option<&AgentEvent>, events: Vec<Event>, _: &EnrichContext<'_>| {
+        let ends = events.iter().any(|event| event.event_type() == EventType::RunFinished);
+        assert!(!ends, "on purpose");
+        Ok::<_, EnrichError>(events)
+    };
+    let setup = RunSetup::new(Arc::new(input("{}")), Peer::Current);
+    let extensions = Extensions::default().enricher(0, Arc::new(enricher));
+    let mut adapter = adapter(setup, options, extensions);
+    let mut events = Vec::new();
+    for line in lines {
+        let event = decode(line, DecodeOptions::default()).expect(line);
+        let fed = catch_unwind(AssertUnwindSafe(|| adapter.on_event(&event, &mut events)));
+        assert_eq!(fed.ok().flatten(), None);
+    }
+    let failure = RunFailure::new("INTERNAL_ERROR", "The agent panicked.");
+    let end = adapter.finish(StreamEnd::Failed(failure), &mut events);
+    Played { events, end }
+}
+
+#[test]
+fn an_enricher_that_panics_on_the_end_of_the_run_does_not_keep_it_from_the_client() {
+    const PANICKED: &str = "ERROR INTERNAL_ERROR The agent panicked.";
+    let failed = EndOutcome::Error("INTERNAL_ERROR".to_owned());
+    let played = panicking(&joined![start(), text("a"), end()], AdapterOptions::default());
+    played.gives(&["TEXT id-1", "TEXT+ id-1 a", PANICKED]);
+    assert_eq!(played.end.outcome, failed);
+    // The start was lost with the end.
+    let played = panicking(&joined![end()], AdapterOptions::default());
+    played.gives(&[PANICKED]);
+    assert_eq!(played.end.outcome, failed);
+    let options =
+        AdapterOptions { emit_run_finished_after_error: true, ..AdapterOptions::default() };
+    let played = panicking(&joined![start(), end()], options);
+    played.gives(&[PANICKED, "FINISHED"]);
+    assert_eq!(played.end.outcome, failed);
 }

@@ -2,12 +2,13 @@
 
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind},
-    options::{FrontendToolOutcome, ToolMergeMode},
+    options::{FrontendToolOutcome, SubagentEvents, ToolMergeMode},
     outbound::EndOutcome,
+    resume::StoredCall,
 };
 use serde_json::{Value, json};
 
-use super::{FRONTEND, Played, Run, SUCCESS, play, script::*, wire};
+use super::{FRONTEND, Played, Run, SUCCESS, child_line, play, script::*, wire};
 
 pub fn approval(id: &str, call: &str, tool: &str) -> Value {
     json!({
@@ -343,4 +344,51 @@ fn a_cancelled_or_failed_run_raises_nothing() {
     let failed = play(&joined![asked, python("REPLY_END", error)]);
     failed.gives(&[&call[..], &["ERROR MODEL_ERROR x"]].concat());
     assert_eq!(failed.end.open, []);
+}
+
+/// However it is said, the interrupt holds the call as the child streamed it.
+#[test]
+fn a_suspended_call_of_a_child_in_custom_form_keeps_its_name_and_arguments() {
+    let suspended = json!([{ "type": "tool_result", "id": "c7", "state": "running" }]);
+    let listed = json!([{ "type": "tool_use", "id": "c7" }]);
+    let ways = [
+        (result_end("c7", "running"), "R2"),
+        (any("EXTERNAL_EXECUTION_RESULT", json!({ "toolResults": suspended })), ""),
+        (any("REQUIRE_EXTERNAL_EXECUTION", json!({ "replyId": "R2", "toolCalls": listed })), "R2"),
+    ];
+    let call_members = json!({ "toolCallId": "c7", "toolName": "deploy" });
+    let mut end_members = call_members.clone();
+    end_members["arguments"] = "{\"a\":1}".into();
+    for (said, reply) in ways {
+        let child = joined![
+            any("AGENT_START", json!({ "name": "R" })),
+            call("c7", "deploy", "{\"a\":1}"),
+            said,
+            any("AGENT_END", json!({})),
+        ];
+        let run = Run::with(|options| options.subagent_events = SubagentEvents::Custom);
+        let id = if reply.is_empty() { "c7" } else { "R2:c7" };
+        let mut interrupt = execution(id, "c7", "deploy");
+        interrupt["metadata"]["agentscope.source"] = "main/a".into();
+        if reply.is_empty() {
+            interrupt["metadata"].as_object_mut().expect("object").shift_remove("replyId");
+        }
+        let before = [
+            child_line("lifecycle", "AGENT_START", json!({ "name": "R" })),
+            child_line("tool_call", "TOOL_CALL_START", call_members.clone()),
+            child_line("tool_call", "TOOL_CALL_END", end_members.clone()),
+            child_line("lifecycle", "AGENT_END", json!({ "name": "R" })),
+        ];
+        let before: Vec<&str> = before.iter().map(String::as_str).collect();
+        let played = run.play(&joined![start(), from("main/a", child), end()]);
+        interrupts(&played, &before, &[interrupt]);
+        let stored = StoredCall {
+            id: "c7".to_owned(),
+            wire_id: "c7".to_owned(),
+            name: "deploy".to_owned(),
+            arguments: "{\"a\":1}".to_owned(),
+            input: json!({ "a": 1 }).as_object().cloned(),
+        };
+        assert_eq!(played.end.open[0].call, Some(stored));
+    }
 }

@@ -271,3 +271,10 @@ fn take(members: &mut Map<String, Value>, name: &str) -> Option<String> {
         _ => None,
     }
 }
+
+/// An event of the first invocation of the child `main/a` in the form for clients that know no sub-agents.
+fn child_line(name: &str, kind: &str, members: Value) -> String {
+    let mut typed = json!({ "type": kind });
+    typed.as_object_mut().expect("object").extend(members.as_object().expect("object").clone());
+    subagents::told(("main/a", Some("id-1")), name, typed)
+}

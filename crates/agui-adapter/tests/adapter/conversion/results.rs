@@ -198,7 +198,7 @@ fn the_name_of_a_medium_stands_in_its_metadata() {
         &parts(json!([
             { "type": "image",
               "source": { "type": "data", "value": "QUJD", "mimeType": "image/png" },
-              "metadata": { "name": "a.png" } },
+              "metadata": { "filename": "a.png" } },
         ])),
         SUCCESS,
     ]);
@@ -341,5 +341,74 @@ fn a_running_result_is_no_result() {
         "CALL. c2",
         "RESULT id-2 c2 B",
         &end,
+    ]);
+}
+
+#[test]
+fn an_empty_media_type_is_an_unknown_one() {
+    let source =
+        |kind: &str, member: &str| json!({ "type": kind, member: "QQ==", "media_type": "" });
+    let executed = |id: &str, source: Value| {
+        let output = json!([{ "type": "image", "source": source }]);
+        let results = json!([{ "type": "tool_result", "id": id, "name": "f", "state": "success",
+            "output": output }]);
+        any("EXTERNAL_EXECUTION_RESULT", json!({ "toolResults": results }))
+    };
+    let streamed = |id: &str, source: Value| {
+        let image = json!({ "type": "image", "source": source });
+        joined![result_data(id, image), result_end(id, "success")]
+    };
+    let lines = joined![
+        start(),
+        executed("c1", source("base64", "data")),
+        executed("c2", source("url", "url")),
+        streamed("c3", source("base64", "data")),
+        streamed("c4", source("url", "url")),
+        end(),
+    ];
+    let line = |ids: &str, source: Value| {
+        let content = json!([{ "type": "image", "source": source }]);
+        format!("RESULT {ids} {}", json!({ "content": content }))
+    };
+    let data = json!({ "type": "data", "value": "QQ==", "mimeType": "application/octet-stream" });
+    let url = json!({ "type": "url", "value": "QQ==" });
+    play(&lines).gives(&[
+        "CALL c3 unknown_tool id-1",
+        "CALL. c3",
+        &line("id-2 c3", data.clone()),
+        "CALL c4 unknown_tool id-3",
+        "CALL. c4",
+        &line("id-4 c4", url.clone()),
+        "CALL c1 f id-5",
+        "CALL. c1",
+        &line("id-6 c1", data),
+        "CALL c2 f id-7",
+        "CALL. c2",
+        &line("id-8 c2", url),
+        SUCCESS,
+    ]);
+}
+
+/// As in a history that is sent again.
+#[test]
+fn a_file_name_stands_in_the_metadata_of_its_part() {
+    let data = json!({ "tool_call_id": "c1", "data": "QQ==", "media_type": "image/png",
+        "name": "a.png" });
+    let lines = joined![
+        start(),
+        call("c1", "f", "{}"),
+        python("TOOL_RESULT_DATA_DELTA", data),
+        result_end("c1", "success"),
+        end(),
+    ];
+    let content = json!([{ "type": "image",
+        "source": { "type": "data", "value": "QQ==", "mimeType": "image/png" },
+        "metadata": { "filename": "a.png" } }]);
+    play(&lines).gives(&[
+        "CALL c1 f id-1",
+        "CALL+ c1 {}",
+        "CALL. c1",
+        &format!("RESULT id-2 c1 {}", json!({ "content": content })),
+        SUCCESS,
     ]);
 }

@@ -1,7 +1,7 @@
 //! Runs that answer the interrupts of the run before. Every one is played after a real first run.
 
 use agui_adapter::{
-    options::{AdapterOptions, FrontendToolOutcome},
+    options::{AdapterOptions, FrontendToolOutcome, SubagentEvents},
     outbound::RunEnd,
     resume::{Decision, decide},
 };
@@ -9,7 +9,7 @@ use agui_protocol::ResumeEntry;
 use serde_json::{Value, json};
 
 use super::{
-    FRONTEND, Played, Run, SUCCESS, made, play,
+    FRONTEND, Played, Run, SUCCESS, child_line, made, play,
     script::*,
     subagents::{CHILD, child_end, child_start},
     support::input,
@@ -293,4 +293,76 @@ fn a_new_ask_after_the_answer_interrupts_again() {
         lines[1..5],
         ["RESULT id-1 c1 A", "CALL c2 send id-2", "CALL+ c2 {\"a\":1}", "CALL. c2"]
     );
+}
+
+/// A child whose call ends as running: it waits for somebody outside.
+fn suspended_child() -> Vec<String> {
+    let child = joined![
+        any("AGENT_START", json!({ "name": "R" })),
+        call("c7", "deploy", "{}"),
+        result_start("c7", "deploy"),
+        result_end("c7", "running"),
+        any("AGENT_END", json!({})),
+    ];
+    joined![start(), from("main/a", child), end()]
+}
+
+/// The same child with the result that it waited for.
+fn answered_child() -> Vec<String> {
+    let child = joined![
+        any("AGENT_START", json!({ "name": "R" })),
+        text("done"),
+        any("AGENT_END", json!({})),
+    ];
+    joined![start(), from("main/a", child), end()]
+}
+
+#[test]
+fn a_child_that_a_running_result_suspended_goes_on_under_its_id() {
+    let first = play(&suspended_child());
+    assert_eq!(first.end.open[0].source.as_deref(), Some("main/a"));
+    let interrupt = json!({
+        "subagentRunId": "id-1", "id": "R2:c7", "reason": "tool_call",
+        "message": "Run deploy and answer with its result", "toolCallId": "c7",
+        "metadata": { "agentscope.interruptKind": "external_execution", "toolName": "deploy",
+            "toolContent": "{}", "replyId": "R2", "agentscope.source": "main/a" },
+    });
+    let outcome = json!({ "outcome": { "type": "interrupt", "interrupts": [interrupt] } });
+    first.gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
+        "CALL c7 deploy id-2 @id-1",
+        "CALL+ c7 {} @id-1",
+        "CALL. c7 @id-1",
+        "SUBAGENT_FINISHED @id-1 {\"outcome\":{\"type\":\"suspended\",\"interruptIds\":[\"R2:c7\"]}}",
+        &format!("FINISHED {outcome}"),
+    ]);
+    resumed(&first, "resolved", json!("ok"), &answered_child()).gives(&[
+        "SUBAGENT_STARTED @id-1 {\"name\":\"R\"}",
+        "RESULT id-1 c7 ok @id-1",
+        "TEXT id-2 @id-1",
+        "TEXT+ id-2 done @id-1",
+        "TEXT. id-2 @id-1",
+        "SUBAGENT_FINISHED @id-1",
+        SUCCESS,
+    ]);
+}
+
+#[test]
+fn the_answer_to_a_suspended_child_in_custom_form_is_no_result_of_the_root() {
+    let custom = |answered| {
+        let mut run = Run { answered, ..Run::with_input(r#"{"messages":[]}"#) };
+        run.options.subagent_events = SubagentEvents::Custom;
+        run
+    };
+    let first = custom(Vec::new()).play(&suspended_child());
+    let name = json!({ "name": "R" });
+    let result = json!({ "toolCallId": "c7", "toolName": "deploy", "state": "SUCCESS",
+        "content": "ok" });
+    custom(answers(&first.end, "resolved", &json!("ok"))).play(&answered_child()).gives(&[
+        &child_line("lifecycle", "AGENT_START", name.clone()),
+        &child_line("tool_result", "TOOL_RESULT_END", result),
+        &child_line("text", "TEXT_BLOCK_DELTA", json!({ "delta": "done" })),
+        &child_line("lifecycle", "AGENT_END", name),
+        SUCCESS,
+    ]);
 }

@@ -205,3 +205,57 @@ fn a_childs_change_is_tagged() {
         SUCCESS,
     ]);
 }
+
+/// More than a frame may hold.
+fn huge() -> String {
+    "x".repeat(9 << 20)
+}
+
+#[test]
+fn a_state_too_long_to_be_sent_is_skipped_and_later_changes_start_from_what_the_client_has() {
+    let rest = "x".repeat(60);
+    let lines = joined![
+        start(),
+        set(json!({ "rest": rest, "big": huge() })),
+        patch(json!([{ "op": "add", "path": "/n", "value": 1 }])),
+        patch(json!([{ "op": "remove", "path": "/big" }])),
+        patch(json!([{ "op": "add", "path": "/m", "value": 2 }])),
+        end(),
+    ];
+    let played = with_state(json!({ "rest": rest })).play(&lines);
+    played.gives(&[
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/n\",\"value\":1}]}",
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/m\",\"value\":2}]}",
+        SUCCESS,
+    ]);
+    let last = json!({ "rest": rest, "n": 1, "m": 2 });
+    assert_eq!(client(json!({ "rest": rest }), &played), last);
+    assert_eq!(played.end.state, Some(last.into()));
+    // Where nothing is known of the client's state, it stays so.
+    let lines = joined![
+        start(),
+        set(json!({ "big": huge() })),
+        patch(json!([{ "op": "add", "path": "/n", "value": 1 }])),
+        set(json!({ "n": 2 })),
+        end(),
+    ];
+    play(&lines).gives(&["STATE_SNAPSHOT {\"snapshot\":{\"n\":2}}", SUCCESS]);
+}
+
+#[test]
+fn a_change_of_a_long_state_that_the_client_sent_is_a_delta() {
+    let big = json!({ "big": huge() });
+    let lines = joined![
+        start(),
+        patch(json!([{ "op": "add", "path": "/n", "value": 1 }])),
+        patch(json!([{ "op": "move", "from": "/big", "path": "/large" }])),
+        patch(json!([{ "op": "add", "path": "/n", "value": 2 }])),
+        patch(json!([{ "op": "move", "from": "/large", "path": "/big" }])),
+        end(),
+    ];
+    with_state(big).play(&lines).gives(&[
+        "STATE_DELTA {\"delta\":[{\"op\":\"add\",\"path\":\"/n\",\"value\":1}]}",
+        "STATE_DELTA {\"delta\":[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2}]}",
+        SUCCESS,
+    ]);
+}

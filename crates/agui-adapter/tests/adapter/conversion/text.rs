@@ -1,8 +1,9 @@
 //! Text messages.
 
+use agui_adapter::options::SubagentEvents;
 use serde_json::json;
 
-use super::{SUCCESS, play, script::*};
+use super::{Run, SUCCESS, child_line, play, script::*};
 
 #[test]
 fn a_block_is_one_message() {
@@ -304,5 +305,45 @@ fn the_sentence_of_a_recovery_is_sent_though_text_was_streamed() {
         "TEXT+ id-2 Stopped.",
         "TEXT. id-2",
         "FINISHED {\"outcome\":{\"type\":\"cancelled\"},\"metadata\":{\"agentscope.reason\":\"interrupted\"}}",
+    ]);
+}
+
+/// The text of the finished message is news where nothing was streamed since the last model call.
+#[test]
+fn the_finished_message_of_a_child_in_custom_form_is_told_like_any_other() {
+    let child = joined![
+        any("AGENT_START", json!({ "name": "R" })),
+        model_start(),
+        text("first"),
+        model_end(),
+        call("c7", "f", "{}"),
+        result("c7", "A"),
+        model_start(),
+        model_end(),
+        agent_result("the answer", "MODEL_STOP"),
+        agent_result("the answer", "MODEL_STOP"),
+        agent_result("Stopped.", "INTERRUPTED"),
+        any("AGENT_END", json!({})),
+    ];
+    let run = Run::with(|options| {
+        options.subagent_events = SubagentEvents::Custom;
+        options.emit_step_events = true;
+        options.emit_token_usage = true;
+    });
+    let told = |text: &str| child_line("text", "TEXT_BLOCK_DELTA", json!({ "delta": text }));
+    let call = json!({ "toolCallId": "c7", "toolName": "f" });
+    let mut ended = call.clone();
+    ended["arguments"] = "{}".into();
+    let result = json!({ "toolCallId": "c7", "toolName": "f", "state": "SUCCESS", "content": "A" });
+    run.play(&joined![start(), from("main/a", child), end()]).gives(&[
+        &child_line("lifecycle", "AGENT_START", json!({ "name": "R" })),
+        &told("first"),
+        &child_line("tool_call", "TOOL_CALL_START", call),
+        &child_line("tool_call", "TOOL_CALL_END", ended),
+        &child_line("tool_result", "TOOL_RESULT_END", result),
+        &told("the answer"),
+        &told("Stopped."),
+        &child_line("lifecycle", "AGENT_END", json!({ "name": "R" })),
+        SUCCESS,
     ]);
 }

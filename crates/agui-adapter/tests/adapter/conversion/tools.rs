@@ -1,6 +1,9 @@
 //! Tool calls.
 
-use agui_adapter::model::{AgentEvent, AgentEventKind};
+use agui_adapter::{
+    model::{AgentEvent, AgentEventKind},
+    truncate::MAX_FRAME,
+};
 use serde_json::json;
 
 use super::{FRONTEND, Run, SUCCESS, play, script::*, wire};
@@ -487,5 +490,66 @@ fn every_object_names_a_key_once_and_only_boundaries_carry_the_ids_of_the_run() 
         "RAW {\"event\":{\"x\":{\"type\":\"y\"},\"type\":\"NEW_KIND\",\"createdAt\":\"2026-01-01T00:00:00Z\"}}",
         "RAW {\"event\":{\"type\":\"SUBAGENT_EXPOSED\",\"subagentId\":\"s\"}}",
         SUCCESS,
+    ]);
+}
+
+#[test]
+fn a_call_id_longer_than_clients_should_carry_is_replaced() {
+    let (longest, longer) = ("c".repeat(1024), "c".repeat(1025));
+    let lines = joined![
+        start(),
+        call(&longest, "f", "{}"),
+        call(&longer, "f", "{}"),
+        result(&longer, "A"),
+        result(&longest, "B"),
+        end(),
+    ];
+    play(&lines).gives(&[
+        &format!("CALL {longest} f id-1"),
+        &format!("CALL+ {longest} {{}}"),
+        "CALL id-2 f id-1",
+        "CALL+ id-2 {}",
+        &format!("CALL. {longest}"),
+        "CALL. id-2",
+        "RESULT id-3 id-2 A",
+        &format!("RESULT id-4 {longest} B"),
+        "FINISHED {\"outcome\":{\"type\":\"success\"}}",
+    ]);
+}
+
+/// A frame of that length would end the run for the client; without the start of the call its
+/// arguments would.
+#[test]
+fn a_tool_name_longer_than_a_frame_is_cut() {
+    let name = "n".repeat(9 << 20);
+    let lines = joined![start(), call("c1", &name, "{}"), confirm(&[("c1", &name)]), end()];
+    let room = MAX_FRAME - MAX_FRAME / 8 - (64 << 10);
+    let cut = |original: usize| json!({ "agentscope.truncated": { "originalBytes": original } });
+    let called = json!({ "metadata": cut(9 << 20) });
+    let interrupt = json!({
+        "id": "R2:c1", "reason": "tool_call",
+        "message": format!("Approve running {}", "n".repeat(room - 16)),
+        "toolCallId": "c1",
+        "responseSchema": {
+            "type": "object",
+            "properties": {
+                "approved": { "type": "boolean" },
+                "editedArgs": { "type": "object",
+                    "description": "Replaces all arguments of the call; nothing is merged." },
+                "reason": { "type": "string", "description": "Why the call was denied." },
+            },
+            "required": ["approved"],
+        },
+    });
+    let played = play(&lines);
+    let metadata = played.end.open[0].interrupt.metadata.as_ref().expect("metadata");
+    let original = json!(metadata).to_string().len() + "Approve running ?".len() + name.len();
+    let outcome = json!({ "type": "interrupt", "interrupts": [interrupt] });
+    let ended = json!({ "outcome": outcome, "metadata": cut(original) });
+    played.gives(&[
+        &format!("CALL c1 {} id-1 {called}", "n".repeat(room)),
+        "CALL+ c1 {}",
+        "CALL. c1",
+        &format!("FINISHED {ended}"),
     ]);
 }
