@@ -16,15 +16,9 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use agui_adapter::{
-    model::{
-        AgentEvent, AgentEventKind,
-        event::{EndReason, StateChange},
-        wire::DecodeOptions,
-    },
+    model::{AgentEvent, AgentEventKind, event::EndReason, wire::DecodeOptions},
     options::EnricherSpec,
 };
-use serde::Deserialize;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -195,17 +189,9 @@ async fn sleep(duration: Duration, cancel: &CancellationToken) -> Told {
 /// is not sent: the script would contradict itself.
 fn follow(event: AgentEvent, values: &mut Values) -> Result<AgentEvent, String> {
     if let AgentEventKind::State { change } = &event.kind {
-        match change {
-            StateChange::Set(state) => values.state = Arc::new(state.clone()),
-            StateChange::Patch(patch) => apply(patch, Arc::make_mut(&mut values.state))?,
-        }
+        change.apply(&mut values.state).map_err(|error| error.to_string())?;
     }
     Ok(event)
-}
-
-fn apply(patch: &Value, state: &mut Value) -> Result<(), String> {
-    let patch = json_patch::Patch::deserialize(patch).map_err(|error| error.to_string())?;
-    json_patch::patch(state, &patch).map_err(|error| error.to_string())
 }
 
 fn skip(line: usize, fault: &str) {

@@ -4,6 +4,7 @@
 
 pub mod event;
 pub mod msg;
+pub mod patch;
 pub mod value;
 pub mod wire;
 

@@ -4,11 +4,12 @@ use agui_protocol::{Body, MessageId, PatchOperation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{context::StreamContext, media::MediaData, state::apply_patch};
+use super::{context::StreamContext, media::MediaData};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
         event::{ActivityChange, Object},
+        patch::apply_patch,
     },
     names::MEDIA_ACTIVITY,
     sequencer::OwnerId,

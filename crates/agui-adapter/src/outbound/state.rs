@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use agui_protocol::{Body, PatchOperation};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{RunSetup, context::StreamContext};
@@ -37,17 +36,6 @@ impl SharedState {
     /// The agent's state, if it changed in this run.
     pub(super) fn final_state(&self) -> Option<Arc<Value>> {
         self.changed.then(|| Arc::clone(&self.agent))
-    }
-
-    fn apply(&mut self, change: &StateChange) -> Result<(), &'static str> {
-        match change {
-            StateChange::Set(value) => self.agent = Arc::new(value.clone()),
-            StateChange::Patch(operations) => {
-                apply_patch(Arc::make_mut(&mut self.agent), operations)?;
-            }
-        }
-        self.changed = true;
-        Ok(())
     }
 
     /// What takes the client to the agent's state; `None` = it is there (STATE-2 to STATE-7).
@@ -88,18 +76,12 @@ fn diff(from: &Value, to: &Value) -> Option<Vec<PatchOperation>> {
     serde_json::from_value(patch).ok()
 }
 
-/// Applies RFC 6902 operations; a patch that fails changes nothing.
-pub(super) fn apply_patch(target: &mut Value, operations: &Value) -> Result<(), &'static str> {
-    let patch = json_patch::Patch::deserialize(operations)
-        .map_err(|_| "a patch that is not a list of RFC 6902 operations was left out")?;
-    json_patch::patch(target, &patch).map_err(|_| "a patch that does not apply was left out")
-}
-
 pub(super) fn convert(event: &AgentEvent, change: &StateChange, context: &mut StreamContext) {
-    if let Err(what) = context.state.apply(change) {
-        context.note(what);
+    if let Err(error) = change.apply(&mut context.state.agent) {
+        context.note(error.as_str());
         return;
     }
+    context.state.changed = true;
     if context.options.emit_state_events
         && let Some(update) = context.state.update()
     {
