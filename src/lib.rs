@@ -1,8 +1,8 @@
 //! `agentscope-agui`: serves AgentScope-style agents to any AG-UI front end.
 //!
 //! The rooms, in the order in which a request passes them: [`server`] (HTTP), [`runs`] (the
-//! pipeline and the ledger), [`agents`] (what is served), `agui_adapter` (agent events to AG-UI
-//! events). [`config`] and [`telemetry`] may be used by all of them; a lower room never imports
+//! pipeline and the ledger), [`store`] (what outlives a run), [`agents`] (what is served),
+//! `agui_adapter` (agent events to AG-UI events). [`config`] and [`telemetry`] may be used by all of them; a lower room never imports
 //! an upper one. See `ARCHITECTURE.md`.
 
 pub mod agents;
@@ -10,4 +10,5 @@ pub mod cli;
 pub mod config;
 pub mod runs;
 pub mod server;
+pub mod store;
 pub mod telemetry;

@@ -6,6 +6,7 @@ use agui_adapter::{options::AdapterOptions, runtime_context::RuntimeContext};
 
 use super::{
     adapter,
+    threads::{self, ThreadsConfig},
     tree::{Block, Faults},
 };
 
@@ -34,6 +35,8 @@ pub struct AguiConfig {
     pub accept_client_system_messages: bool,
     /// Runtime context values, by key.
     pub runtime_context: BTreeMap<String, ContextSource>,
+    /// What is remembered of threads.
+    pub threads: ThreadsConfig,
     /// Adapter switches.
     pub adapter: AdapterOptions,
 }
@@ -63,6 +66,7 @@ impl Default for AguiConfig {
             agent_id_header: "X-Agent-Id".to_owned(),
             accept_client_system_messages: false,
             runtime_context: BTreeMap::new(),
+            threads: ThreadsConfig::default(),
             adapter: AdapterOptions::default(),
         }
     }
@@ -71,13 +75,8 @@ impl Default for AguiConfig {
 /// Reads the section. Whether there is an agent of the default id is known when all are built.
 pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
     let default = AguiConfig::default();
-    if block.boolean("server-side-memory") == Some(true) {
-        faults.value(
-            &block.at("server-side-memory"),
-            "memory on the server is not available; only false is",
-        );
-    }
     let flag = |key: &str, default| block.boolean(key).unwrap_or(default);
+    let threads = threads::read(block, faults);
     let config = AguiConfig {
         path_prefix: path_prefix(block, default.path_prefix, faults),
         cors_enabled: flag("cors-enabled", default.cors_enabled),
@@ -96,7 +95,11 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
             default.accept_client_system_messages,
         ),
         runtime_context: runtime_context(&block.block("runtime-context"), faults),
-        adapter: adapter::read(block, &default.adapter, faults),
+        adapter: AdapterOptions {
+            interrupt_ttl: threads.interrupt_ttl,
+            ..adapter::read(block, &default.adapter, faults)
+        },
+        threads,
     };
     let any_origin = config.cors_allowed_origins.iter().any(|origin| origin == "*")
         && !faults.within(&block.at("cors-allowed-origins"));

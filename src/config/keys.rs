@@ -9,6 +9,8 @@ pub static ROOT: Kind = Kind::Struct(&[
     key("agentscope", Kind::Struct(AGENTSCOPE), "Everything about agents and their surface."),
 ]);
 
+const COUNT: Kind = Kind::Int { min: 1, max: 1_000_000_000 };
+
 /// Key `server`.
 const SERVER: &[Key] = &[
     key("host", Kind::Text, "Address to bind."),
@@ -16,7 +18,7 @@ const SERVER: &[Key] = &[
     key("request-body-limit", Kind::Size, "Longest request body."),
     key(
         "max-concurrent-runs",
-        Kind::Int { min: 1, max: 1_000_000_000 },
+        COUNT,
         "Runs at once; beyond it requests are answered with 429.",
     ),
 ];
@@ -96,7 +98,26 @@ pub const AGUI: &[Key] = &[
         Kind::Bool,
         "A timestamp on every event; the same as the enricher `timestamp`.",
     ),
-    key("server-side-memory", Kind::Bool, "History is kept by the server; only false so far."),
+    key(
+        "sse-timeout",
+        Kind::Duration,
+        "Longest life of one response; then as interrupt-on-disconnect says; 0 = no limit.",
+    ),
+    key("interrupt-on-disconnect", Kind::Bool, "A run whose client leaves is stopped."),
+    key("server-side-memory", Kind::Bool, "Histories are kept by the server."),
+    key("max-thread-sessions", COUNT, "Threads kept on which nothing happens or waits."),
+    key(
+        "session-timeout-minutes",
+        Kind::Int { min: 0, max: 1_000_000_000 },
+        "How long such a thread is kept; 0 = for ever.",
+    ),
+    key("max-parked-threads", COUNT, "Threads kept that have open interrupts."),
+    key("interrupt-ttl", Kind::Duration, "How long an interrupt can be resolved; 0 = for ever."),
+    key(
+        "on-unanswered-interrupts",
+        Kind::Choice(&["reject", "cancel"]),
+        "What a run without resume does on a thread with open interrupts.",
+    ),
     key(
         "assume-peer",
         Kind::Choice(&["auto", "current", "legacy"]),

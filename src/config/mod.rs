@@ -15,6 +15,7 @@ pub mod place;
 mod scalar;
 mod schema;
 pub mod server;
+pub mod threads;
 mod tree;
 mod yaml;
 
@@ -28,6 +29,7 @@ pub use diagnostic::{ConfigError, ConfigErrors};
 pub use json_schema::json_schema;
 pub use load::{Environment, Loaded, Origin, Source, load};
 pub use server::ServerConfig;
+pub use threads::{OnUnanswered, ThreadsConfig};
 
 /// The whole configuration, checked.
 #[derive(Clone, Debug, Default)]

@@ -9,10 +9,11 @@ use std::{
     task::{Context, Poll},
 };
 
-use agui_protocol::Event;
-use tokio::sync::mpsc;
-
-use super::core::{Core, FULL, Fed};
+use super::{
+    core::{Core, FULL, Fed},
+    ledger::Settler,
+    outlet::Batches,
+};
 use crate::agents::{Agent, AgentError, AgentRequest, AgentStream};
 
 /// Agent events converted before what they gave is sent although more are ready.
@@ -29,8 +30,10 @@ pub(super) enum Stopped {
     Failed(AgentError),
     /// The agent or a converter panicked; the panic hook has logged it.
     Panicked,
-    /// Nobody receives the events any more.
+    /// Nobody receives the events any more, and nobody has to.
     Unwatched,
+    /// A result could not be stored, so nobody may see it.
+    StoreFailed,
 }
 
 enum Step {
@@ -38,15 +41,23 @@ enum Step {
     Stop(Stopped),
 }
 
+/// What polling works on.
+pub(super) struct Drive {
+    pub(super) agent: Arc<dyn Agent>,
+    pub(super) request: AgentRequest,
+    pub(super) core: Arc<Core>,
+    pub(super) events: Batches,
+    /// Stores the results of claimed calls before they are sent.
+    pub(super) settler: Settler,
+    /// Whether the run goes on when its client has left.
+    pub(super) goes_on: bool,
+}
+
 /// Runs the agent until the run is over. Events that are ready at once leave in one batch, up to
 /// a number and a length; a full channel stops the polling, so that a slow reader slows the agent
 /// down and what waits for it stays small.
-pub(super) async fn drive(
-    agent: Arc<dyn Agent>,
-    request: AgentRequest,
-    core: Arc<Core>,
-    events: mpsc::Sender<Vec<Event>>,
-) -> Stopped {
+pub(super) async fn drive(drive: Drive) -> Stopped {
+    let Drive { agent, request, core, events, settler, goes_on } = drive;
     let Ok(mut stream) = catch_unwind(AssertUnwindSafe(|| agent.run(request))) else {
         return Stopped::Panicked;
     };
@@ -55,12 +66,17 @@ pub(super) async fn drive(
             catch_unwind(AssertUnwindSafe(|| drain(&mut stream, &core, cx)))
                 .unwrap_or(Poll::Ready(Step::Stop(Stopped::Panicked)))
         });
-        match step.await {
-            Step::Stop(stopped) => return stopped,
-            Step::Flush => match events.reserve().await {
-                Ok(permit) => core.flush(permit),
-                Err(_closed) => return Stopped::Unwatched,
-            },
+        if let Step::Stop(stopped) = step.await {
+            return stopped;
+        }
+        let settled = core.settled();
+        if !settled.is_empty() && settler.settle(&settled).await.is_err() {
+            return Stopped::StoreFailed;
+        }
+        match events.place().await {
+            Some(place) => core.flush(Some(place)),
+            None if goes_on => core.flush(None),
+            None => return Stopped::Unwatched,
         }
     }
 }

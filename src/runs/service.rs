@@ -1,6 +1,11 @@
 //! Starting runs, and stopping all of them.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use agui_adapter::{
     options::AdapterOptions,
@@ -10,14 +15,18 @@ use agui_protocol::{Event, RunAgentInput};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{AgentId, Principal, Sources, ledger::Ledger, outlet::Outlet, pipeline};
-use crate::agents::{Agent, RuntimeContext};
-
-/// Batches that may wait for the reader before the agent is no longer polled.
-const WAITING_BATCHES: usize = 4;
-
-/// How many threads without a run the ledger remembers.
-const MAX_PARKED_THREADS: usize = 10_000;
+use super::{
+    AgentId, Principal, Sources, connect,
+    core::Core,
+    ledger::{Ledger, Policy},
+    outlet::Outlet,
+    pipeline,
+};
+use crate::{
+    agents::{Agent, RuntimeContext},
+    config::ThreadsConfig,
+    store::{MemoryLimits, MemoryStore, Store, ThreadKey},
+};
 
 /// Everything that starts a run.
 #[derive(Clone)]
@@ -42,21 +51,28 @@ pub struct RunRequest {
     pub request_id: Arc<str>,
 }
 
+impl RunRequest {
+    /// The thread of the run.
+    pub(super) fn key(&self) -> ThreadKey {
+        ThreadKey { principal: self.principal.clone(), thread: self.input.thread_id.clone() }
+    }
+}
+
 impl fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest").field("agent_id", &self.agent_id).finish_non_exhaustive()
     }
 }
 
-/// A run that was started. Dropping it stops the run.
+/// A stream that was started. Dropping it tells the run that its client has left.
 #[derive(Debug)]
 pub struct RunHandle {
     events: mpsc::Receiver<Vec<Event>>,
 }
 
 impl RunHandle {
-    /// The run's events, in batches; the terminal event is the last of the last batch. Dropping
-    /// the receiver stops the run.
+    /// The events, in batches; the terminal event is the last of the last batch. Dropping the
+    /// receiver means that the client has left.
     pub fn events(self) -> mpsc::Receiver<Vec<Event>> {
         self.events
     }
@@ -82,6 +98,8 @@ pub struct RunServiceSetup {
     pub extensions: Arc<Extensions>,
     /// Makes the adapters; `None` = the built-in ones.
     pub factory: Option<Arc<dyn AdapterFactory>>,
+    /// Keeps the threads; `None` = the memory of this process, within the configured limits.
+    pub store: Option<Arc<dyn Store>>,
 }
 
 impl fmt::Debug for RunServiceSetup {
@@ -96,24 +114,66 @@ pub struct RunService(Arc<Shared>);
 
 /// What all runs share.
 pub(super) struct Shared {
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) ledger: Ledger,
     pub(super) sources: Sources,
     pub(super) extensions: Arc<Extensions>,
     pub(super) factory: Option<Arc<dyn AdapterFactory>>,
+    pub(super) threads: ThreadsConfig,
+    /// The runs of this process, for those who join them.
+    pub(super) live: Live,
     /// Cancelled when all runs have to end.
     pub(super) stopping: CancellationToken,
     pub(super) tasks: TaskTracker,
     slots: Arc<Semaphore>,
 }
 
+/// The runs under way, by thread. Used at the beginning and the end of a run only.
+#[derive(Default)]
+pub(super) struct Live(Mutex<HashMap<ThreadKey, Arc<Core>>>);
+
+impl Live {
+    /// The thread's run has begun.
+    pub(super) fn insert(&self, key: ThreadKey, core: Arc<Core>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, core);
+    }
+
+    /// The run is over; a successor's entry stays.
+    pub(super) fn remove(&self, key: &ThreadKey, core: &Arc<Core>) {
+        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.get(key).is_some_and(|other| Arc::ptr_eq(other, core)) {
+            live.remove(key);
+        }
+    }
+
+    /// The thread's run, if it is one of this process.
+    pub(super) fn get(&self, key: &ThreadKey) -> Option<Arc<Core>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+}
+
 impl RunService {
     /// A service that allows `max_runs` runs at once.
-    pub fn new(max_runs: usize, setup: RunServiceSetup) -> Self {
+    pub fn new(max_runs: usize, threads: ThreadsConfig, setup: RunServiceSetup) -> Self {
+        let RunServiceSetup { sources, extensions, factory, store } = setup;
+        let limits = MemoryLimits {
+            idle: threads.max_thread_sessions,
+            idle_for: threads.session_timeout,
+            parked: threads.max_parked_threads,
+            ..MemoryLimits::default()
+        };
+        let store =
+            store.unwrap_or_else(|| Arc::new(MemoryStore::new(limits, sources.clock())));
+        let policy = Policy {
+            on_unanswered: threads.on_unanswered_interrupts,
+            keep_history: threads.server_side_memory,
+        };
         Self(Arc::new(Shared {
-            ledger: Ledger::new(MAX_PARKED_THREADS),
-            sources: setup.sources,
-            extensions: setup.extensions,
-            factory: setup.factory,
+            ledger: Ledger::new(store, policy),
+            sources,
+            extensions,
+            factory,
+            threads,
+            live: Live::default(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             slots: Arc::new(Semaphore::new(max_runs.min(Semaphore::MAX_PERMITS))),
@@ -131,14 +191,25 @@ impl RunService {
         }
         let slot = Arc::clone(&self.0.slots).try_acquire_owned();
         let slot = slot.map_err(|_full| StartError::TooManyRuns)?;
-        // One place more: the terminal event's, which `Outlet` keeps free.
-        let (sender, events) = mpsc::channel(WAITING_BATCHES + 1);
-        let run = pipeline::run(Arc::clone(&self.0), request, Outlet::new(sender));
+        let (outlet, events) = Outlet::new();
+        let run = pipeline::run(Arc::clone(&self.0), request, outlet);
         self.0.tasks.spawn(async move {
             run.await;
             drop(slot);
         });
         Ok(RunHandle { events })
+    }
+
+    /// Shows a thread: its history, and its run if it has one. Calls no agent.
+    pub fn connect(&self, request: RunRequest) -> RunHandle {
+        let (outlet, events) = Outlet::new();
+        self.0.tasks.spawn(connect::connect(Arc::clone(&self.0), request, outlet));
+        RunHandle { events }
+    }
+
+    /// The threads and what can be done with them.
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
     }
 
     /// Ends all runs with RUN_ERROR `SERVER_SHUTTING_DOWN` and starts no more.

@@ -1,6 +1,6 @@
 //! The adapter's switches. Names and defaults are those of `agentscope.agui.*`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ pub struct AdapterOptions {
     pub enrichers: Vec<EnricherSpec>,
     /// `converters`, in order.
     pub converters: Vec<ConverterSpec>,
+    /// `interrupt-ttl`: how long an interrupt can be resolved; `None` = for ever.
+    pub interrupt_ttl: Option<Duration>,
 }
 
 impl Default for AdapterOptions {
@@ -54,6 +56,7 @@ impl Default for AdapterOptions {
             timestamps: false,
             enrichers: Vec::new(),
             converters: Vec::new(),
+            interrupt_ttl: None,
         }
     }
 }

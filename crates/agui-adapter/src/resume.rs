@@ -3,7 +3,11 @@
 //! The rules of approvals live here: only a boolean `true` approves, `editedArgs` replaces the
 //! whole arguments, the call executed is the one the server stored. No storage.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use agui_protocol::{Interrupt, InterruptId, ResumeEntry, ResumeStatus};
 use serde::{Deserialize, Serialize};
@@ -62,9 +66,30 @@ pub struct OpenInterrupt {
     /// The agent's own id of the question, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// When it can no longer be resolved, in milliseconds since the Unix epoch; the same time as
+    /// the interrupt's `expiresAt`. `None` = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<i64>,
 }
 
 impl OpenInterrupt {
+    /// From `ttl` after now on it can only be cancelled.
+    pub(crate) fn expire(&mut self, now_ms: i64, ttl: Duration) {
+        let since_epoch = Duration::from_millis(u64::try_from(now_ms).unwrap_or_default());
+        let Some(expires) = since_epoch.checked_add(ttl) else { return };
+        let (Ok(expires_ms), Some(at)) =
+            (i64::try_from(expires.as_millis()), UNIX_EPOCH.checked_add(expires))
+        else {
+            return;
+        };
+        let mut text = String::new();
+        // Beyond the year 9999 there is no such text, and no need for one.
+        if write!(text, "{}", humantime::format_rfc3339_millis(at)).is_ok() {
+            self.expires_ms = Some(expires_ms);
+            self.interrupt.expires_at = Some(text);
+        }
+    }
+
     /// Whether a child asked that was shown as CUSTOM events, whose calls the client never saw.
     pub(crate) fn is_of_custom_child(&self) -> bool {
         self.source.is_some() && self.interrupt.subagent_run_id.is_none()
@@ -72,7 +97,8 @@ impl OpenInterrupt {
 }
 
 /// What an answer means for the agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Verdict {
     /// Run exactly this call.
     Approved {
@@ -108,7 +134,8 @@ pub enum Verdict {
 }
 
 /// One answered interrupt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The interrupt answered.
     pub open: OpenInterrupt,
@@ -118,6 +145,10 @@ pub struct Decision {
     pub payload: Option<Value>,
     /// What it means.
     pub verdict: Verdict,
+    /// An earlier run took this answer, and the call has its result, which stands in the
+    /// messages: the call must not be executed again.
+    #[serde(default)]
+    pub settled: bool,
 }
 
 /// What an external call gives when its interrupt was cancelled.
@@ -208,6 +239,7 @@ fn decision(open: &OpenInterrupt, entry: &ResumeEntry) -> Result<Decision, Answe
         status: entry.status,
         payload: entry.payload.clone(),
         verdict,
+        settled: false,
     })
 }
 

@@ -165,17 +165,23 @@ fn finish_success(deferred: Vec<OpenInterrupt>, context: &mut StreamContext) {
     context.sequencer.close_items(OwnerId::ROOT);
     let outcome = RunOutcome::Success { pending_tool_call_ids: context.sequencer.unanswered() };
     let usage = context.usage.entries();
-    context.sequencer.finish_run(Some(outcome), usage, Object::new());
+    context.sequencer.finish_run(Some(outcome.clone()), usage, Object::new());
     let mut end = run_end(EndOutcome::Success, context);
+    end.finished = Some(outcome);
     end.deferred = deferred;
     context.ending.run_end = Some(end);
 }
 
-fn finish_interrupted(open: Vec<OpenInterrupt>, context: &mut StreamContext) {
+fn finish_interrupted(mut open: Vec<OpenInterrupt>, context: &mut StreamContext) {
+    if let Some(ttl) = context.options.interrupt_ttl {
+        open.iter_mut().for_each(|open| open.expire(context.now_ms, ttl));
+    }
     let interrupts = open.iter().map(|open| open.interrupt.clone()).collect();
+    let outcome = RunOutcome::Interrupt { interrupts };
     let usage = context.usage.entries();
-    context.sequencer.finish_run(Some(RunOutcome::Interrupt { interrupts }), usage, Object::new());
+    context.sequencer.finish_run(Some(outcome.clone()), usage, Object::new());
     let mut end = run_end(EndOutcome::Interrupted, context);
+    end.finished = Some(outcome);
     end.open = open;
     context.ending.run_end = Some(end);
 }
@@ -191,7 +197,9 @@ fn finish_cancelled(reason: &str, context: &mut StreamContext) {
     }
     let usage = context.usage.entries();
     context.sequencer.finish_run(Some(RunOutcome::Cancelled), usage, metadata);
-    context.ending.run_end = Some(run_end(EndOutcome::Cancelled, context));
+    let mut end = run_end(EndOutcome::Cancelled, context);
+    end.finished = Some(RunOutcome::Cancelled);
+    context.ending.run_end = Some(end);
 }
 
 /// Failed; whatever end was made before and has not left is taken back.
@@ -227,7 +235,8 @@ pub(super) fn finish_stream(end: StreamEnd, context: &mut StreamContext) {
 
 fn run_end(outcome: EndOutcome, context: &StreamContext) -> RunEnd {
     let state = context.state.final_state();
-    RunEnd { outcome, open: Vec::new(), deferred: Vec::new(), state }
+    let parked = context.parked.clone();
+    RunEnd { outcome, finished: None, open: Vec::new(), deferred: Vec::new(), state, parked }
 }
 
 /// AgentScope's failure as the client sees it: a stable code, and the sentence only where the

@@ -21,7 +21,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use agui_protocol::{Event, RunAgentInput, ToolCallId};
+use agui_protocol::{Event, RunAgentInput, RunOutcome, ToolCallId};
 use serde_json::Value;
 
 pub use crate::sequencer::{IdSource, RunFailure};
@@ -90,6 +90,8 @@ pub enum StreamEnd {
 pub struct RunEnd {
     /// Which terminal event was sent.
     pub outcome: EndOutcome,
+    /// The outcome that RUN_FINISHED carries for a current peer; `None` after an error.
+    pub finished: Option<RunOutcome>,
     /// The interrupts raised; empty unless the outcome is [`EndOutcome::Interrupted`].
     pub open: Vec<OpenInterrupt>,
     /// Interrupts that the thread's next run has to raise: calls of the client's own tools were
@@ -97,6 +99,9 @@ pub struct RunEnd {
     pub deferred: Vec<OpenInterrupt>,
     /// The thread's state at the end, if the agent changed it.
     pub state: Option<Arc<Value>>,
+    /// What the agent parked last in this run, whatever the outcome; it goes back to the agent
+    /// with the answers to the interrupts.
+    pub parked: Option<Arc<Value>>,
 }
 
 /// Which terminal event was sent.
@@ -275,9 +280,11 @@ impl RunEnd {
     fn internal_error() -> Self {
         Self {
             outcome: EndOutcome::Error("INTERNAL_ERROR".to_owned()),
+            finished: None,
             open: Vec::new(),
             deferred: Vec::new(),
             state: None,
+            parked: None,
         }
     }
 }

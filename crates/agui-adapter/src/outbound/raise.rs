@@ -141,6 +141,7 @@ impl StreamContext {
             source: self.source_of(ask.owner).map(str::to_owned),
             call: Some(call),
             question: None,
+            expires_ms: None,
         }
     }
 
@@ -179,6 +180,7 @@ impl StreamContext {
             source: self.source_of(question.owner).map(str::to_owned),
             call: None,
             question: Some(question.id.clone()),
+            expires_ms: None,
         }
     }
 }

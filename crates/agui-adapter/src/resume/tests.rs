@@ -16,6 +16,7 @@ fn open(id: &str, kind: InterruptKind) -> OpenInterrupt {
         source: None,
         call: (kind != InterruptKind::InputRequired).then_some(call),
         question: None,
+        expires_ms: None,
     }
 }
 

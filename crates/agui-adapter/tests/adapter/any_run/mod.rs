@@ -71,10 +71,12 @@ fn denied() -> Decision {
             source: None,
             call: Some(call.clone()),
             question: None,
+            expires_ms: None,
         },
         status: ResumeStatus::Resolved,
         payload: Some(json!({ "approved": false })),
         verdict: Verdict::Denied { call, reason: None },
+        settled: false,
     }
 }
 

@@ -1,0 +1,195 @@
+//! What becomes of a thread when a run ends, in whatever way.
+
+use std::sync::Arc;
+
+use agui_adapter::{
+    history::Stored,
+    outbound::EndOutcome,
+    resume::{Decision, OpenInterrupt},
+};
+use agui_protocol::{InterruptId, Message};
+
+use super::{Ended, Policy, kept};
+use crate::store::{AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread};
+
+/// How many answered interrupts are remembered per thread; an older one counts as never raised.
+const MAX_ANSWERED: usize = 64;
+
+/// A run that leaves its thread.
+pub(super) struct Leaving<'a> {
+    pub(super) owner: RunOwner,
+    /// The agent to which what is open belongs.
+    pub(super) agent: &'a AgentId,
+    pub(super) ended: &'a Ended<'a>,
+    pub(super) policy: Policy,
+}
+
+/// The rule: RUN_FINISHED makes claims to answers; every other end opens them again, but for the
+/// calls that have their result.
+pub(super) fn ended(thread: Option<&Thread>, leaving: &Leaving<'_>, now: Millis) -> Next {
+    let Some((mut thread, claim)) = taken(thread, leaving.owner) else { return Next::Keep };
+    let Leaving { ended, .. } = leaving;
+    let failed = ended.end.is_none_or(|end| matches!(end.outcome, EndOutcome::Error(_)));
+    if failed {
+        let parked = claim.map(|claim| claim.parked);
+        thread.parked = parked.and_then(|parked| parked.without_settled(ended));
+    } else {
+        finish(&mut thread, claim, leaving);
+    }
+    remember(&mut thread, leaving);
+    thread.updated_ms = now;
+    kept(thread)
+}
+
+/// The run was given up and nobody knows more than the store.
+pub(super) fn given_up(
+    thread: Option<&Thread>,
+    owner: RunOwner,
+    policy: Policy,
+    now: Millis,
+) -> Next {
+    let Some((mut thread, claim)) = taken(thread, owner) else { return Next::Keep };
+    thread.parked = claim.map(|claim| claim.parked);
+    if thread.parked.is_none() && !policy.keep_history {
+        thread.messages = Arc::default();
+        thread.state = None;
+    }
+    thread.updated_ms = now;
+    kept(thread)
+}
+
+/// A record whose run was lost, as its next run finds it.
+pub(super) fn reopened(mut thread: Thread) -> Thread {
+    if let Some(claim) = thread.active.take().and_then(|run| run.claim) {
+        thread.parked = Some(claim.parked);
+    }
+    thread
+}
+
+/// Results of claimed calls, stored before anybody sees them.
+pub(super) fn settled(
+    thread: Option<&Thread>,
+    owner: RunOwner,
+    results: &[(Decision, Message)],
+) -> Next {
+    let Some(mut thread) = thread.filter(|thread| is_owner(thread, owner)).cloned() else {
+        return Next::Keep;
+    };
+    let Some(claim) = thread.active.as_mut().and_then(|run| run.claim.as_mut()) else {
+        return Next::Keep;
+    };
+    let messages = Arc::make_mut(&mut thread.messages);
+    for (decision, message) in results {
+        if claim.parked.settle(decision) {
+            messages.push(Stored { message: message.clone(), unseen: false });
+        }
+    }
+    Next::Put(Box::new(thread))
+}
+
+/// The record without the run, and what the run had claimed; `None` = the thread is another
+/// run's by now.
+fn taken(thread: Option<&Thread>, owner: RunOwner) -> Option<(Thread, Option<Claim>)> {
+    let mut thread = thread.filter(|thread| is_owner(thread, owner))?.clone();
+    let claim = thread.active.take()?.claim;
+    Some((thread, claim))
+}
+
+fn is_owner(thread: &Thread, owner: RunOwner) -> bool {
+    thread.active.as_ref().is_some_and(|run| run.owner == owner)
+}
+
+fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
+    let Some(end) = leaving.ended.end else { return };
+    if let Some(Claim { parked, known }) = claim.filter(|claim| claim.parked.raised) {
+        let calls = parked.calls().collect();
+        thread.answer(parked.ids());
+        thread.last_answer = Some(LastAnswer { known, calls });
+    }
+    let (open, raised) = match (&*end.open, &*end.deferred) {
+        ([], deferred) => (deferred, false),
+        (open, _) => (open, true),
+    };
+    thread.outcome.clone_from(&leaving.ended.outcome);
+    thread.parked = (!open.is_empty()).then(|| Parked {
+        agent: leaving.agent.clone(),
+        open: open.to_vec(),
+        settled: Vec::new(),
+        raised,
+        state: end.parked.clone(),
+    });
+}
+
+/// Keeps history and state as long as somebody may need them.
+fn remember(thread: &mut Thread, leaving: &Leaving<'_>) {
+    if thread.parked.is_some() || leaving.policy.keep_history {
+        thread.messages = Arc::new(leaving.ended.messages.clone());
+        thread.state.clone_from(&leaving.ended.state);
+        thread.name_after_first_words();
+    } else {
+        thread.messages = Arc::default();
+        thread.state = None;
+    }
+}
+
+impl Thread {
+    /// Remembers that interrupts were answered.
+    pub(super) fn answer(&mut self, ids: impl IntoIterator<Item = InterruptId>) {
+        self.answered.extend(ids);
+        let excess = self.answered.len().saturating_sub(MAX_ANSWERED);
+        self.answered.drain(..excess);
+    }
+
+    fn name_after_first_words(&mut self) {
+        if !self.name.is_empty() {
+            return;
+        }
+        let mut said = self.messages.iter().filter_map(|stored| match &stored.message {
+            Message::User { content, .. } => Some(content.text_content()),
+            _ => None,
+        });
+        let words = said.find(|text| !text.trim().is_empty()).unwrap_or_default();
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.name = line.chars().take(MAX_NAME).collect();
+    }
+}
+
+/// Longest name of a thread in characters.
+const MAX_NAME: usize = 80;
+
+impl Parked {
+    /// The ids of these interrupts.
+    pub(super) fn ids(&self) -> impl Iterator<Item = InterruptId> {
+        let settled = self.settled.iter().map(|decision| &decision.open);
+        self.open.iter().chain(settled).map(|open| open.interrupt.id.clone())
+    }
+
+    /// What is still open after a run that failed; `None` = it failed before it began anything
+    /// and nothing is left to go on with.
+    fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
+        for decision in ended.decisions {
+            let call = decision.open.call.as_ref();
+            if call.is_some_and(|call| has_result(&ended.messages, &call.wire_id)) {
+                self.settle(decision);
+            }
+        }
+        (!self.open.is_empty() || !self.settled.is_empty()).then_some(self)
+    }
+
+    /// The call of an open interrupt has its result. False = it was not open.
+    fn settle(&mut self, decision: &Decision) -> bool {
+        let id = &decision.open.interrupt.id;
+        let is_it = |open: &OpenInterrupt| open.interrupt.id == *id;
+        let Some(at) = self.open.iter().position(is_it) else { return false };
+        self.open.remove(at);
+        self.settled.push(Decision { settled: true, ..decision.clone() });
+        true
+    }
+}
+
+fn has_result(messages: &[Stored], call: &str) -> bool {
+    messages.iter().any(|stored| {
+        matches!(&stored.message, Message::Tool { tool_call_id, .. }
+            if tool_call_id.as_str() == call)
+    })
+}
