@@ -22,4 +22,6 @@ pub mod runtime_context;
 mod sequencer;
 mod shown_media;
 pub mod tail;
+pub mod transcript;
 pub mod truncate;
+pub mod view;

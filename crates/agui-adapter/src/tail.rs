@@ -1,18 +1,19 @@
-//! Everything behind the sequencer, in its order: the program's enrichers, the gate, the built-in
-//! enrichers, the length of frames, the downgrade. No stage of its own.
+//! Everything behind the sequencer, in its order: what the switches hide, the program's enrichers,
+//! the gate, the built-in enrichers, the length of frames, the peer's view. No stage of its own.
 
 use std::sync::Arc;
 
-use agui_protocol::{Event, RunId, ThreadId};
+use agui_protocol::{Body, Event, RunId, ThreadId};
 
 use crate::{
-    downgrade::Downgrade,
     enrich::{EnrichContext, EnrichError, EnricherChain, Enrichers},
     gate::Gate,
     model::AgentEvent,
     options::{AdapterOptions, Peer},
     runtime_context::RuntimeContext,
+    transcript::OpenItems,
     truncate::Truncate,
+    view::View,
 };
 
 /// What the stages have to know of a run.
@@ -38,8 +39,10 @@ pub struct Tail {
     /// Only behind enrichers that can break something.
     gate: Option<Gate>,
     truncate: Truncate,
-    /// Only for peers that need it.
-    downgrade: Option<Downgrade>,
+    /// Argument text does not leave.
+    hides_args: bool,
+    open: OpenItems,
+    view: View,
     /// An enricher failed or panicked; none of the program's is asked again.
     failed: bool,
 }
@@ -53,13 +56,13 @@ impl Tail {
             let (thread_id, run_id) = ids();
             Gate::new(thread_id, run_id, options.emit_run_finished_after_error)
         });
-        let downgrade = (setup.peer == Peer::Legacy).then(|| {
-            let (thread_id, run_id) = ids();
-            Downgrade::new(options, thread_id, run_id)
-        });
+        let (thread_id, run_id) = ids();
+        let view = View::new(setup.peer, options, thread_id, run_id);
         let (thread_id, run_id) = ids();
         let truncate = Truncate::new(thread_id, run_id);
-        Self { setup, chain, gate, truncate, downgrade, failed: false }
+        let hides_args = !options.emit_tool_call_args;
+        let open = OpenItems::default();
+        Self { setup, chain, gate, truncate, hides_args, open, view, failed: false }
     }
 
     /// Sends a batch through every stage and appends what is left to `out`; `batch` is empty
@@ -77,6 +80,9 @@ impl Tail {
         now_ms: i64,
         out: &mut Vec<Event>,
     ) -> Result<(), EnrichError> {
+        if self.hides_args {
+            batch.retain(|event| !matches!(event.body, Body::ToolCallArgs { .. }));
+        }
         if self.gate.is_some() {
             *batch = self.enrich(source, std::mem::take(batch), now_ms)?;
         }
@@ -90,13 +96,19 @@ impl Tail {
             batch.drain(..).for_each(|event| self.truncate.apply(event, &mut fitting));
             *batch = fitting;
         }
-        match &mut self.downgrade {
-            None => out.append(batch),
-            Some(downgrade) => {
-                out.extend(batch.drain(..).filter_map(|event| downgrade.apply(event, now_ms)));
-            }
-        }
+        batch.iter().for_each(|event| self.open.apply(event));
+        self.view.show(batch.drain(..), now_ms, out);
         Ok(())
+    }
+
+    /// What is open in the stream as it leaves.
+    pub fn open_items(&self) -> &OpenItems {
+        &self.open
+    }
+
+    /// Takes the peer's view out: what leaves from now on is what every viewer may take.
+    pub fn take_view(&mut self) -> View {
+        std::mem::take(&mut self.view)
     }
 
     /// How often the gate had to repair what enrichers did.

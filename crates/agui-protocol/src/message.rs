@@ -298,6 +298,19 @@ impl Message {
         }
     }
 
+    /// The same members, to be changed.
+    pub fn base_mut(&mut self) -> &mut MessageBase {
+        match self {
+            Self::User { base, .. }
+            | Self::Assistant { base, .. }
+            | Self::Tool { base, .. }
+            | Self::System { base, .. }
+            | Self::Developer { base, .. }
+            | Self::Reasoning { base, .. }
+            | Self::Activity { base, .. } => base,
+        }
+    }
+
     /// The role as it stands on the wire.
     pub fn role(&self) -> &'static str {
         match self {

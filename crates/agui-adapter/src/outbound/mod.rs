@@ -36,6 +36,8 @@ use crate::{
     runtime_context::RuntimeContext,
     sequencer::{Earlier, Opening, Sequencer},
     tail::{Tail, TailSetup},
+    transcript::{OpenItems, Transcript},
+    view::View,
 };
 
 /// Tells the time; passed in so that streams are reproducible.
@@ -55,7 +57,8 @@ pub struct RunSetup {
     pub answered: Vec<Decision>,
     /// Entries for `RUN_STARTED.metadata`, e.g. `agentscope.ignoredResume`.
     pub started_metadata: Object,
-    /// The thread's state when it is not the input's; `None` = `input.state`.
+    /// The thread's state as the server kept it. Where the input brings none it is the state the
+    /// run begins with, and the client is told it first; otherwise it does not count.
     pub stored_state: Option<Arc<Value>>,
 }
 
@@ -186,6 +189,7 @@ pub trait AdapterFactory: Send + Sync {
 pub struct Adapter {
     context: StreamContext,
     extensions: Arc<Extensions>,
+    transcript: Transcript,
     tail: Tail,
     clock: Box<dyn Clock>,
 }
@@ -200,8 +204,9 @@ impl Adapter {
             metadata: setup.started_metadata.clone(),
         };
         let resumed = resumed_calls(&setup.answered);
-        let emit_args = options.emit_tool_call_args;
-        let sequencer = Sequencer::new(&setup.input, opening, resumed, emit_args, ids);
+        let shows_args = options.emit_tool_call_args;
+        let sequencer = Sequencer::new(&setup.input, opening, resumed, shows_args, ids);
+        let transcript = Transcript::new(setup.input.thread_id.clone(), setup.input.run_id.clone());
         let tail_setup = TailSetup {
             thread_id: setup.input.thread_id.clone(),
             run_id: setup.input.run_id.clone(),
@@ -214,7 +219,35 @@ impl Adapter {
         if context.subagents == SubagentEvents::Attributed && setup.peer == Peer::Legacy {
             context.warn("SUBAGENT_* events are sent to a client that may not know them");
         }
-        Self { context, extensions, tail, clock }
+        Self { context, extensions, transcript, tail, clock }
+    }
+
+    /// What the run added to the thread up to now.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The same, taken out; what comes later is recorded anew.
+    pub fn take_transcript(&mut self) -> Transcript {
+        let (thread_id, run_id) = (self.context.thread_id(), self.context.run_id());
+        let empty = Transcript::new(thread_id.clone(), run_id.clone());
+        std::mem::replace(&mut self.transcript, empty)
+    }
+
+    /// The thread's state as the agent has it now, whether the client may see it or not.
+    pub fn state(&self) -> &Arc<Value> {
+        self.context.state.current()
+    }
+
+    /// What is open in the stream as it leaves, for a client that joins it.
+    pub fn open_items(&self) -> &OpenItems {
+        self.tail.open_items()
+    }
+
+    /// Takes the stage of the run's own peer out: from now on events leave as every viewer may
+    /// take them, and the caller sends each of them through a [`View`] of its own.
+    pub fn take_view(&mut self) -> View {
+        self.tail.take_view()
     }
 
     /// Converts one event, appending to `out`. `Some` = the terminal event is the last of `out`;
@@ -255,7 +288,9 @@ impl Adapter {
         out: &mut Vec<Event>,
     ) -> Result<(), crate::enrich::EnrichError> {
         let now_ms = self.context.now_ms;
-        self.tail.push(source, self.context.sequencer.pending(), now_ms, out)
+        let events = self.context.sequencer.pending();
+        events.iter().for_each(|event| self.transcript.apply(event));
+        self.tail.push(source, events, now_ms, out)
     }
 
     /// An extension failed: the run ends with RUN_ERROR, whatever was said before.

@@ -28,9 +28,17 @@ impl SharedState {
     pub(super) fn new(setup: &RunSetup) -> Self {
         let sent = setup.input.state.clone();
         let certain = sent.is_some();
+        // What the client sends is the state, whatever the server remembers (STATE-9).
+        let stored = setup.stored_state.clone().filter(|_| !certain);
         let client = sent.unwrap_or_else(|| Arc::new(Value::Object(serde_json::Map::new())));
-        let agent = setup.stored_state.clone().unwrap_or_else(|| Arc::clone(&client));
-        Self { restore: setup.stored_state.is_some(), agent, client, certain, changed: false }
+        let restore = stored.is_some();
+        let agent = stored.unwrap_or_else(|| Arc::clone(&client));
+        Self { restore, agent, client, certain, changed: false }
+    }
+
+    /// The state as the agent has it.
+    pub(super) fn current(&self) -> &Arc<Value> {
+        &self.agent
     }
 
     /// The agent's state, if it changed in this run.

@@ -165,15 +165,15 @@ impl Sequencer {
         if delta.is_empty() || self.ended {
             return true;
         }
-        let (emit, tag) = (self.emit_args, self.tag(owner));
+        let (shown, tag) = (self.shows_args, self.tag(owner));
         let call = &mut self.calls[index.0];
         if !call.answered {
             call.arguments.push_str(delta);
         }
-        if !emit || !call.visible {
+        if !call.visible {
             return true;
         }
-        if call.phase == CallPhase::Closed {
+        if shown && call.phase == CallPhase::Closed {
             call.phase = CallPhase::EndHeld;
             let state = &mut self.owners[owner.0];
             state.open_calls.push(index);

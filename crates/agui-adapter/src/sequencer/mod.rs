@@ -71,7 +71,8 @@ pub(crate) struct Sequencer {
     used: HashMap<ToolCallId, KnownCall>,
     /// Calls that this run's resume answers and that have no answer yet.
     resumed: Vec<Earlier>,
-    emit_args: bool,
+    /// Arguments reach the client. Their events are made in any case, for the transcript.
+    shows_args: bool,
 }
 
 /// Which block of the agent a piece of text belongs to.
@@ -86,7 +87,7 @@ impl Sequencer {
         input: &RunAgentInput,
         opening: Opening,
         resumed: Vec<Earlier>,
-        emit_args: bool,
+        shows_args: bool,
         ids: Box<dyn IdSource>,
     ) -> Self {
         let mut used = known_calls(&input.messages);
@@ -106,7 +107,7 @@ impl Sequencer {
             calls: Vec::new(),
             used,
             resumed,
-            emit_args,
+            shows_args,
         }
     }
 

@@ -222,7 +222,7 @@ fn cut_messages(interrupts: &mut [Interrupt], budget: usize) -> usize {
     original
 }
 
-fn shorten_content(content: &mut Content, budget: usize) -> usize {
+pub(crate) fn shorten_content(content: &mut Content, budget: usize) -> usize {
     match content {
         Content::Text(text) => {
             let original = text.len();
@@ -240,7 +240,7 @@ fn shorten_content(content: &mut Content, budget: usize) -> usize {
     }
 }
 
-fn part_len(part: &ContentPart) -> usize {
+pub(crate) fn part_len(part: &ContentPart) -> usize {
     match part.media() {
         Some(media) => size::source_len(&media.source),
         None => part.text().map_or(0, str::len),
@@ -275,7 +275,7 @@ fn cut_texts(parts: &mut Vec<ContentPart>, budget: usize) {
 
 /// The assistant's own media travel in an activity; without their bytes it still says what there
 /// was. Any other activity of this size cannot be cut.
-fn shorten_activity(content: &mut Object, budget: usize) -> Option<usize> {
+pub(crate) fn shorten_activity(content: &mut Object, budget: usize) -> Option<usize> {
     let data = content.get("data").filter(|data| data.is_string())?;
     let original = data.as_str().map_or(0, str::len);
     content.shift_remove("data");
