@@ -3,36 +3,59 @@
 //! One task polls the agent, the other one ends the run. An agent may block its thread inside a
 //! poll, so what it said before must be within reach of the other task: each event is converted
 //! into the shared batch at once. The lock around it is never held across a poll or an await and
-//! is contended once in a run at most, at its end; uncontended it costs less than moving the
-//! event to a buffer of its own would.
+//! is contended once in a run at most, at its end, and once for each client that joins;
+//! uncontended it costs less than moving the event to a buffer of its own would.
 
 use std::{
+    collections::{HashMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use agui_adapter::{
     model::AgentEvent,
-    outbound::{Adapter, EndOutcome, RunEnd, RunFailure, StreamEnd},
+    outbound::{Adapter, Clock, EndOutcome, RunEnd, RunFailure, StreamEnd},
+    resume::{Decision, Verdict},
+    transcript::Transcript,
     truncate::weight,
+    view::View,
 };
-use agui_protocol::{Body, Event, PROTOCOL_VERSION, RunAgentInput};
+use agui_protocol::{
+    Body, Event, Message, MessageId, PROTOCOL_VERSION, RunAgentInput, RunId, ToolCallId,
+};
+use serde_json::Value;
 use tokio::sync::mpsc::Permit;
+
+use super::joiner::{Joiner, Joiners};
 
 /// Bytes of converted events at which a batch is full.
 pub(super) const FULL: usize = 256 << 10;
 
-/// Conversion of one run, open until [`Core::close`].
-pub(super) struct Core(Mutex<State>);
+/// A run under way: its conversion, open until [`Core::close`], and those who watch it.
+pub(super) struct Core {
+    state: Mutex<State>,
+    /// The run's input, with the thread's whole history as its messages.
+    input: Arc<RunAgentInput>,
+}
 
 struct State {
     adapter: Adapter,
+    clock: Box<dyn Clock>,
     batch: Vec<Event>,
     /// About how many bytes the batch holds.
     weight: usize,
     /// Size of the last batch, as a guess at the next one's.
     last_len: usize,
     sent: usize,
+    /// What the client that began the run is shown.
+    view: View,
+    joiners: Joiners,
+    /// Approved calls of this run that have no result yet.
+    claimed: HashMap<ToolCallId, Decision>,
+    /// Their results, until they are stored.
+    settled: Vec<(Decision, Message)>,
+    /// What the client had when it left; `None` = it is there.
+    seen: Option<HashSet<MessageId>>,
     /// The end that an event brought about.
     end: Option<RunEnd>,
     closed: bool,
@@ -46,21 +69,60 @@ pub(super) enum Fed {
     Over,
 }
 
-/// The last events of a run, and how it ended.
+/// The last events of a run, and what it leaves behind.
 pub(super) struct Closed {
-    /// What is still to be sent; the terminal event is the last.
+    /// What is still to be sent, by [`Core::release`]; the terminal event is the last.
     pub(super) batch: Vec<Event>,
     /// How it ended.
     pub(super) end: RunEnd,
     /// Events of the whole run, these included.
     pub(super) events: usize,
+    /// What it added to the thread.
+    pub(super) transcript: Transcript,
+    /// The thread's state at the end.
+    pub(super) state: Arc<Value>,
+    /// What the client had when it left; `None` = it stayed.
+    pub(super) seen: Option<HashSet<MessageId>>,
+}
+
+/// A run as a client finds it that joins.
+pub(super) struct Joined {
+    /// The run.
+    pub(super) run_id: RunId,
+    /// The thread's messages up to now.
+    pub(super) messages: Vec<Message>,
+    /// The state now.
+    pub(super) state: Arc<Value>,
+    /// The openers of everything that is open.
+    pub(super) open: Vec<Event>,
+    /// What comes from now on.
+    pub(super) joiner: Joiner,
 }
 
 impl Core {
-    pub(super) fn new(adapter: Adapter) -> Self {
-        let (batch, end) = (Vec::new(), None);
-        let state = State { adapter, batch, weight: 0, last_len: 4, sent: 0, end, closed: false };
-        Self(Mutex::new(state))
+    /// A run that has said nothing yet.
+    pub(super) fn new(
+        mut adapter: Adapter,
+        clock: Box<dyn Clock>,
+        input: Arc<RunAgentInput>,
+        decisions: &[Decision],
+    ) -> Self {
+        let state = State {
+            view: adapter.take_view(),
+            adapter,
+            clock,
+            batch: Vec::new(),
+            weight: 0,
+            last_len: 4,
+            sent: 0,
+            joiners: Joiners::default(),
+            claimed: claimed(decisions),
+            settled: Vec::new(),
+            seen: None,
+            end: None,
+            closed: false,
+        };
+        Self { state: Mutex::new(state), input }
     }
 
     /// Converts one event of the agent.
@@ -76,79 +138,200 @@ impl Core {
         let before = batch.len();
         *end = adapter.on_event(event, batch);
         *held += batch.iter().skip(before).map(|event| weight(event, FULL)).sum::<usize>();
-        if end.is_some() { Fed::Over } else { Fed::Waiting(*held) }
+        let (over, held) = (end.is_some(), *held);
+        if !state.claimed.is_empty() {
+            state.note_results(before);
+        }
+        if over { Fed::Over } else { Fed::Waiting(held) }
+    }
+
+    /// Results of claimed calls that wait to be sent: they are stored first.
+    pub(super) fn settled(&self) -> Vec<(Decision, Message)> {
+        std::mem::take(&mut self.lock().settled)
     }
 
     /// Sends what waits. Sending under the lock keeps these events before the closing ones.
-    pub(super) fn flush(&self, permit: Permit<'_, Vec<Event>>) {
+    /// `None` = the client has left.
+    pub(super) fn flush(&self, place: Option<Permit<'_, Vec<Event>>>) {
         let mut state = self.lock();
-        if !state.closed && !state.batch.is_empty() {
-            permit.send(state.take());
+        if state.closed || state.batch.is_empty() {
+            return;
+        }
+        let batch = state.take();
+        match place {
+            Some(place) => place.send(batch),
+            None => state.client_left(),
         }
     }
 
+    /// Another client watches from now on; `None` = the run is over.
+    pub(super) fn join(&self) -> Option<Joined> {
+        let mut state = self.lock();
+        if state.closed || state.end.is_some() {
+            return None;
+        }
+        let unsent = state.batch.len();
+        let transcript = state.adapter.transcript().clone();
+        Some(Joined {
+            run_id: self.input.run_id.clone(),
+            messages: transcript.onto(self.input.messages.clone()),
+            state: Arc::clone(state.adapter.state()),
+            open: state.adapter.open_items().starts().to_vec(),
+            // What waits to be sent to the others is in the snapshot already.
+            joiner: state.joiners.join(unsent),
+        })
+    }
+
+    /// The client that began the run has left; the run goes on without it.
+    pub(super) fn client_left(&self) {
+        self.lock().client_left();
+    }
+
+    /// What ends the response of the client that began the run, while the run goes on.
+    pub(super) fn cut(&self, failure: RunFailure) -> Vec<Event> {
+        let mut state = self.lock();
+        let mut batch = state.take();
+        state.client_left();
+        if state.sent == 0 {
+            batch.push(self.started());
+        }
+        let mut error = failed(failure);
+        error.timestamp = Some(state.clock.now_ms());
+        batch.push(error);
+        batch
+    }
+
+    /// The end could not be recorded, so the client must not hear of it.
+    pub(super) fn fail(&self, batch: &mut Vec<Event>) -> EndOutcome {
+        let failure = super::refusal::internal();
+        let outcome = EndOutcome::Error(failure.code.clone());
+        batch.retain(|event| {
+            !matches!(event.body, Body::RunFinished { .. } | Body::RunError { .. })
+        });
+        let mut error = failed(failure);
+        error.timestamp = Some(self.lock().clock.now_ms());
+        batch.push(error);
+        outcome
+    }
+
+    fn started(&self) -> Event {
+        let RunAgentInput { thread_id, run_id, parent_run_id, .. } = &*self.input;
+        Event::new(Body::RunStarted {
+            thread_id: thread_id.clone(),
+            run_id: run_id.clone(),
+            protocol_version: Some(PROTOCOL_VERSION.to_owned()),
+            parent_run_id: parent_run_id.clone(),
+            input: None,
+        })
+    }
+
     /// Ends the conversion: with the end that an event brought about, else with `end`.
-    pub(super) fn close(&self, end: StreamEnd, input: &RunAgentInput) -> Closed {
+    pub(super) fn close(&self, end: StreamEnd) -> Closed {
         let mut state = self.lock();
         state.closed = true;
         let end = match state.end.take() {
             Some(end) => end,
-            None => finish(&mut state, end, input),
+            None => self.finish(&mut state, end),
         };
-        let batch = state.take();
-        Closed { batch, end, events: state.sent }
+        let batch = std::mem::take(&mut state.batch);
+        let transcript = state.adapter.take_transcript();
+        let now = Arc::clone(state.adapter.state());
+        let (events, seen) = (state.sent + batch.len(), state.seen.take());
+        Closed { batch, end, events, transcript, state: now, seen }
     }
 
-    /// Ends the conversion of a run whose client is gone; gives the number of events sent.
-    pub(super) fn abandon(&self) -> usize {
+    /// The end is recorded: those who joined see it; gives what the client that began the run is
+    /// shown.
+    pub(super) fn release(&self, batch: Vec<Event>) -> Vec<Event> {
         let mut state = self.lock();
-        state.closed = true;
-        state.sent
+        state.batch = batch;
+        let shown = state.take();
+        state.joiners.end();
+        shown
+    }
+
+    /// Lets the adapter end the stream. If it cannot, because the panic that ends the run was its
+    /// own, the stream still gets its terminal event.
+    fn finish(&self, state: &mut State, end: StreamEnd) -> RunEnd {
+        let State { adapter, batch, sent, clock, .. } = state;
+        let before = batch.len();
+        let finished = catch_unwind(AssertUnwindSafe(|| adapter.finish(end, batch)));
+        finished.unwrap_or_else(|_panic| {
+            batch.truncate(before);
+            if *sent == 0 && batch.is_empty() {
+                batch.push(self.started());
+            }
+            let failure = super::refusal::internal();
+            let outcome = EndOutcome::Error(failure.code.clone());
+            let mut error = failed(failure);
+            error.timestamp = Some(clock.now_ms());
+            batch.push(error);
+            RunEnd {
+                outcome,
+                finished: None,
+                open: Vec::new(),
+                deferred: Vec::new(),
+                state: None,
+                parked: None,
+            }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic in a converter poisons the lock; `close` copes with what it left behind.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
+    /// What waits, as the client that began the run is shown it; those who joined get it too.
     fn take(&mut self) -> Vec<Event> {
         self.last_len = self.batch.len();
         self.sent += self.batch.len();
         self.weight = 0;
-        std::mem::take(&mut self.batch)
+        let batch = std::mem::take(&mut self.batch);
+        self.joiners.send(&batch);
+        if self.view.shows_all() {
+            return batch;
+        }
+        let mut shown = Vec::with_capacity(batch.len());
+        self.view.show(batch, self.clock.now_ms(), &mut shown);
+        shown
+    }
+
+    fn client_left(&mut self) {
+        if self.seen.is_none() {
+            let messages = self.adapter.transcript().messages();
+            self.seen = Some(messages.map(|message| message.id().clone()).collect());
+        }
+    }
+
+    /// Notes the results of claimed calls among the events from `from` on.
+    fn note_results(&mut self, from: usize) {
+        for event in self.batch.iter().skip(from) {
+            let Body::ToolCallResult { tool_call_id, .. } = &event.body else { continue };
+            let Some(decision) = self.claimed.remove(tool_call_id) else { continue };
+            let mut messages = self.adapter.transcript().messages();
+            let result = messages.find(|message| {
+                matches!(message, Message::Tool { tool_call_id: call, .. } if call == tool_call_id)
+            });
+            self.settled.extend(result.map(|result| (decision, result.clone())));
+        }
     }
 }
 
-/// Lets the adapter end the stream. If it cannot, because the panic that ends the run was its
-/// own, the stream still gets its terminal event.
-fn finish(state: &mut State, end: StreamEnd, input: &RunAgentInput) -> RunEnd {
-    let State { adapter, batch, sent, .. } = state;
-    let before = batch.len();
-    let finished = catch_unwind(AssertUnwindSafe(|| adapter.finish(end, batch)));
-    finished.unwrap_or_else(|_panic| {
-        batch.truncate(before);
-        if *sent == 0 && batch.is_empty() {
-            batch.push(Event::new(Body::RunStarted {
-                thread_id: input.thread_id.clone(),
-                run_id: input.run_id.clone(),
-                protocol_version: Some(PROTOCOL_VERSION.to_owned()),
-                parent_run_id: input.parent_run_id.clone(),
-                input: None,
-            }));
+/// The calls that this run may execute, by the ids that the client knows.
+fn claimed(decisions: &[Decision]) -> HashMap<ToolCallId, Decision> {
+    let calls = decisions.iter().filter_map(|decision| match &decision.verdict {
+        Verdict::Approved { call, .. } if !decision.settled => {
+            Some((ToolCallId::from(call.wire_id.as_str()), decision.clone()))
         }
-        let RunFailure { code, message, .. } = super::refusal::internal();
-        batch.push(Event::new(Body::RunError {
-            message,
-            code: Some(code.clone()),
-            usage: Vec::new(),
-        }));
-        RunEnd {
-            outcome: EndOutcome::Error(code),
-            open: Vec::new(),
-            deferred: Vec::new(),
-            state: None,
-        }
-    })
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn failed(failure: RunFailure) -> Event {
+    let RunFailure { code, message, .. } = failure;
+    Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
 }

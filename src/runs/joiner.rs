@@ -16,7 +16,13 @@ const MAX_WAITING: usize = 4 << 20;
 
 /// The joiners of a run.
 #[derive(Default)]
-pub(super) struct Joiners(Vec<Weak<Shared>>);
+pub(super) struct Joiners(Vec<Entry>);
+
+struct Entry {
+    joiner: Weak<Shared>,
+    /// Events of the next batch that the joiner has already.
+    has: usize,
+}
 
 /// What waits for one joiner.
 pub(super) struct Joiner(Arc<Shared>);
@@ -44,10 +50,10 @@ pub(super) enum End {
 }
 
 impl Joiners {
-    /// One more; it gets everything that is sent from now on.
-    pub(super) fn join(&mut self) -> Joiner {
+    /// One more; it gets everything that is sent from now on, but for the first `has` events.
+    pub(super) fn join(&mut self, has: usize) -> Joiner {
         let joiner = Arc::<Shared>::default();
-        self.0.push(Arc::downgrade(&joiner));
+        self.0.push(Entry { joiner: Arc::downgrade(&joiner), has });
         Joiner(joiner)
     }
 
@@ -57,13 +63,14 @@ impl Joiners {
             return;
         }
         let bytes = batch.iter().map(|event| weight(event, FULL)).sum::<usize>();
-        self.0.retain(|joiner| {
-            let Some(joiner) = joiner.upgrade() else { return false };
+        self.0.retain_mut(|entry| {
+            let Some(joiner) = entry.joiner.upgrade() else { return false };
+            let new = batch.get(std::mem::take(&mut entry.has)..).unwrap_or_default();
             let mut waiting = joiner.lock();
             waiting.weight += bytes;
             let fits = waiting.weight <= MAX_WAITING;
             if fits {
-                waiting.events.extend_from_slice(batch);
+                waiting.events.extend_from_slice(new);
             } else {
                 *waiting = Waiting { end: Some(End::TooSlow), ..Waiting::default() };
             }
@@ -75,7 +82,7 @@ impl Joiners {
 
     /// The run is over and everything was sent.
     pub(super) fn end(&mut self) {
-        for joiner in self.0.drain(..).filter_map(|joiner| joiner.upgrade()) {
+        for joiner in self.0.drain(..).filter_map(|entry| entry.joiner.upgrade()) {
             joiner.lock().end = Some(End::Over);
             joiner.more.notify_one();
         }
@@ -125,7 +132,7 @@ mod tests {
     async fn a_joiner_gets_what_is_sent_after_it_joined_and_the_end() {
         let mut joiners = Joiners::default();
         joiners.send(&[custom("before")]);
-        let joiner = joiners.join();
+        let joiner = joiners.join(0);
         assert_eq!(joiner.next().now_or_never(), None);
         joiners.send(&[custom("a")]);
         joiners.send(&[custom("b"), custom("c")]);
@@ -137,9 +144,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_joiner_does_not_get_again_what_it_has() {
+        let mut joiners = Joiners::default();
+        let joiner = joiners.join(2);
+        joiners.send(&[custom("a"), custom("b"), custom("c")]);
+        joiners.send(&[custom("d")]);
+        assert_eq!(joiner.next().await, (vec![custom("c"), custom("d")], None));
+    }
+
+    #[tokio::test]
     async fn who_reads_too_slowly_is_let_go_and_nobody_else() {
         let mut joiners = Joiners::default();
-        let (slow, quick) = (joiners.join(), joiners.join());
+        let (slow, quick) = (joiners.join(0), joiners.join(0));
         let chunk = custom(&"x".repeat(FULL - 5000));
         for _ in 0..17 {
             joiners.send(std::slice::from_ref(&chunk));
@@ -153,7 +169,7 @@ mod tests {
     #[tokio::test]
     async fn who_left_is_forgotten() {
         let mut joiners = Joiners::default();
-        drop(joiners.join());
+        drop(joiners.join(0));
         joiners.send(&[custom("a")]);
         assert!(joiners.0.is_empty());
     }

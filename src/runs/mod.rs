@@ -5,14 +5,19 @@
 //! the open interrupts between runs. No HTTP type may appear here: tests and other transports
 //! use this room directly.
 
+mod connect;
 mod core;
 mod drive;
+mod joiner;
 pub mod ledger;
+mod log;
+mod opening;
 mod outlet;
 mod pipeline;
 mod refusal;
 mod service;
 mod sources;
+mod watch;
 
 pub use crate::store::{AgentId, Principal};
 

@@ -6,7 +6,9 @@ use agui_adapter::outbound::RunFailure;
 use agui_protocol::InterruptId;
 use serde_json::Value;
 
-use super::ledger::{Parked, Refusal};
+use agui_adapter::resume::OpenInterrupt;
+
+use super::ledger::Refusal;
 use crate::agents::AgentError;
 
 /// The thread's slot is taken, or its open interrupts are not answered as they must be.
@@ -16,17 +18,24 @@ pub(super) fn refused(refusal: &Refusal) -> RunFailure {
             "THREAD_BUSY",
             "This thread has a run already; wait for its end before starting another one.",
         ),
-        Refusal::Uncovered { missing, duplicate, parked } => {
-            contract(&uncovered(missing, duplicate), parked)
+        Refusal::Uncovered { missing, duplicate, open } => {
+            contract(&uncovered(missing, duplicate), open)
         }
-        Refusal::OtherAgent { parked } => contract(
-            &format!(
-                "The open interrupts of this thread belong to the agent \"{}\"; send the resume \
-                 to it.",
-                parked.agent
-            ),
-            parked,
+        Refusal::Expired { expired, open } => contract(
+            &format!("These interrupts have expired and can only be cancelled: {}.", list(expired)),
+            open,
         ),
+        Refusal::OtherAgent { agent, open } => contract(
+            &format!(
+                "The open interrupts of this thread belong to the agent \"{agent}\"; send the \
+                 resume to it."
+            ),
+            open,
+        ),
+        Refusal::Store(error) => {
+            tracing::error!(error = %error, "a run could not begin");
+            internal()
+        }
     }
 }
 
@@ -38,6 +47,21 @@ pub(super) fn bad_answer(error: &dyn std::error::Error) -> RunFailure {
 /// The run took longer than it may.
 pub(super) fn timed_out() -> RunFailure {
     RunFailure::new("TIMEOUT_ERROR", "The run took longer than this server allows.")
+}
+
+/// One response lasted longer than it may.
+pub(super) fn response_timed_out() -> RunFailure {
+    RunFailure::new("TIMEOUT_ERROR", "The response took longer than this server allows.")
+}
+
+/// For those who watch a run whose own client left.
+pub(super) fn client_left() -> RunFailure {
+    RunFailure::new("INTERRUPTED_ERROR", "The run was stopped: the client that began it left.")
+}
+
+/// A client that joined a run does not keep up with it.
+pub(super) fn too_slow() -> RunFailure {
+    RunFailure::new("TIMEOUT_ERROR", "The stream was not read fast enough; connect again.")
 }
 
 /// The server stops.
@@ -72,8 +96,8 @@ fn list(ids: &[InterruptId]) -> String {
 
 /// A breach of the interrupt contract names what is open, so that a client that lost its
 /// interrupts can still answer them.
-fn contract(message: &str, parked: &Parked) -> RunFailure {
-    let open = parked.open.iter().map(|open| serde_json::to_value(&open.interrupt));
+fn contract(message: &str, open: &[OpenInterrupt]) -> RunFailure {
+    let open = open.iter().map(|open| serde_json::to_value(&open.interrupt));
     let open = open.filter_map(Result::ok).collect();
     let mut refused = RunFailure::new("AGUI_INTERRUPT_CONTRACT_ERROR", message);
     refused.metadata.insert("agentscope.openInterrupts".to_owned(), Value::Array(open));

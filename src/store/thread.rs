@@ -1,7 +1,7 @@
 //! The record of a thread.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -66,7 +66,7 @@ pub struct Claim {
     /// What was parked before.
     pub parked: Parked,
     /// The messages of the input that answers.
-    pub known: Arc<BTreeSet<MessageId>>,
+    pub known: Arc<HashSet<MessageId>>,
 }
 
 /// Interrupts that wait for answers, and whose they are.
@@ -91,9 +91,9 @@ pub struct Parked {
 #[serde(rename_all = "camelCase")]
 pub struct LastAnswer {
     /// The messages of its input.
-    pub known: Arc<BTreeSet<MessageId>>,
+    pub known: Arc<HashSet<MessageId>>,
     /// The calls that it answered.
-    pub calls: Vec<ToolCallId>,
+    pub calls: HashSet<ToolCallId>,
 }
 
 impl Thread {

@@ -53,6 +53,11 @@ impl View {
         Self { joined: Some(joined), ..Self::new(peer, options, thread_id, run_id) }
     }
 
+    /// Whether the client is shown every event as it is.
+    pub fn shows_all(&self) -> bool {
+        self.downgrade.is_none() && self.joined.is_none()
+    }
+
     /// Appends to `out` what the client is shown of `events`. `now_ms` is the time of a RUN_ERROR
     /// that is made of another event.
     pub fn show(

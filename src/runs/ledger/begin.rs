@@ -1,12 +1,15 @@
 //! May a run begin on its thread, and what does it answer?
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     sync::Arc,
     time::Duration,
 };
 
-use agui_adapter::resume::{InterruptKind, OpenInterrupt};
+use agui_adapter::{
+    history::is_new,
+    resume::{InterruptKind, OpenInterrupt},
+};
 use agui_protocol::{
     InterruptId, Message, MessageId, ResumeEntry, ResumeStatus, RunAgentInput, ToolCallId,
 };
@@ -70,7 +73,7 @@ pub(super) fn begin(
         never_raised,
     };
     let known = attempt.input.messages.iter().map(|message| message.id().clone());
-    let known: Arc<BTreeSet<MessageId>> = Arc::new(known.collect());
+    let known: Arc<HashSet<MessageId>> = Arc::new(known.collect());
     thread.agent = Some(attempt.agent.clone());
     thread.active = Some(ActiveRun {
         owner: attempt.owner,
@@ -105,13 +108,9 @@ fn unknown(thread: &Thread, resume: &[ResumeEntry]) -> (Vec<InterruptId>, Vec<In
 fn only_repeats(thread: &Thread, input: &RunAgentInput) -> bool {
     let Some(last) = &thread.last_answer else { return false };
     let repeated = |entry: &ResumeEntry| thread.answered.contains(&entry.interrupt_id);
-    let is_new = |message: &Message| match message {
-        Message::Tool { tool_call_id, .. } if last.calls.contains(tool_call_id) => false,
-        message => !last.known.contains(message.id()),
-    };
     !input.resume.is_empty()
         && input.resume.iter().all(repeated)
-        && !input.messages.iter().any(is_new)
+        && !input.messages.iter().any(|message| is_new(message, &last.known, &last.calls))
 }
 
 /// The entries by which the open interrupts are decided.

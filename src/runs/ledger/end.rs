@@ -29,8 +29,7 @@ pub(super) struct Leaving<'a> {
 pub(super) fn ended(thread: Option<&Thread>, leaving: &Leaving<'_>, now: Millis) -> Next {
     let Some((mut thread, claim)) = taken(thread, leaving.owner) else { return Next::Keep };
     let Leaving { ended, .. } = leaving;
-    let failed = ended.end.is_none_or(|end| matches!(end.outcome, EndOutcome::Error(_)));
-    if failed {
+    if matches!(ended.end.outcome, EndOutcome::Error(_)) {
         let parked = claim.map(|claim| claim.parked);
         thread.parked = parked.and_then(|parked| parked.without_settled(ended));
     } else {
@@ -100,7 +99,7 @@ fn is_owner(thread: &Thread, owner: RunOwner) -> bool {
 }
 
 fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
-    let Some(end) = leaving.ended.end else { return };
+    let end = leaving.ended.end;
     if let Some(Claim { parked, known }) = claim.filter(|claim| claim.parked.raised) {
         let calls = parked.calls().collect();
         thread.answer(parked.ids());
@@ -110,7 +109,7 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
         ([], deferred) => (deferred, false),
         (open, _) => (open, true),
     };
-    thread.outcome.clone_from(&leaving.ended.outcome);
+    thread.outcome.clone_from(&end.finished);
     thread.parked = (!open.is_empty()).then(|| Parked {
         agent: leaving.agent.clone(),
         open: open.to_vec(),

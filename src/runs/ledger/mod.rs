@@ -75,7 +75,7 @@ pub enum Beginning {
     Run(Ticket),
     /// Nothing: it only repeats answers that an earlier run took. The client is told again how
     /// that ended.
-    Repeat(Repeat),
+    Repeat(Box<Repeat>),
 }
 
 /// The end that is told again.
@@ -109,11 +109,9 @@ pub struct Begun {
 /// What a run leaves behind.
 #[derive(Debug)]
 pub struct Ended<'a> {
-    /// How it ended; `None` = it was given up without a terminal event.
-    pub end: Option<&'a RunEnd>,
-    /// The outcome that RUN_FINISHED carried.
-    pub outcome: Option<RunOutcome>,
-    /// The whole history, the run's own messages included.
+    /// How it ended.
+    pub end: &'a RunEnd,
+    /// The whole history, the run's own messages included; may be empty where nothing is kept.
     pub messages: Vec<Stored>,
     /// The state at the end.
     pub state: Option<Arc<Value>>,
@@ -159,32 +157,25 @@ impl Ledger {
         let attempt =
             begin::Attempt { owner, agent, input, policy: self.policy, lease: self.store.lease() };
         let mut decided = None;
-        let updated = self.store.update(&key, &mut |thread, now| {
+        let mut change = |thread: Option<&Thread>, now| {
             let (next, outcome) = begin::begin(thread, &attempt, now);
             decided = Some(outcome);
             next
-        });
-        updated.await.map_err(Refusal::Store)?;
+        };
+        self.store.update(&key, &mut change).await.map_err(Refusal::Store)?;
         // A store that did not ask has not begun the run.
         let begun = decided.unwrap_or(Err(Refusal::Busy))?;
-        Ok(match begin_as(begun) {
-            Ok(begun) => Beginning::Run(Ticket {
+        Ok(match begun {
+            begin::Outcome::Repeat(repeat) => Beginning::Repeat(repeat),
+            begin::Outcome::Begun(begun) => Beginning::Run(Ticket {
                 ledger: self.clone(),
                 key,
                 owner,
                 agent: agent.clone(),
-                begun,
+                begun: *begun,
                 held: true,
             }),
-            Err(repeat) => Beginning::Repeat(repeat),
         })
-    }
-}
-
-fn begin_as(outcome: begin::Outcome) -> Result<Begun, Repeat> {
-    match outcome {
-        begin::Outcome::Begun(begun) => Ok(*begun),
-        begin::Outcome::Repeat(repeat) => Err(*repeat),
     }
 }
 
@@ -244,16 +235,9 @@ impl Ticket {
         self.ledger.store.update(&self.key, &mut change).await
     }
 
-    /// Stores the results of approved calls, before anybody sees them: whatever happens later,
-    /// these calls are not executed again.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be reached.
-    pub async fn settle(&self, settled: &[(Decision, Message)]) -> Result<(), StoreError> {
-        let owner = self.owner;
-        let mut change = |thread: Option<&Thread>, _now| end::settled(thread, owner, settled);
-        self.ledger.store.update(&self.key, &mut change).await
+    /// Stores results of the run while it lasts.
+    pub fn settler(&self) -> Settler {
+        Settler { ledger: self.ledger.clone(), key: self.key.clone(), owner: self.owner }
     }
 
     /// Records how the run ended and frees the thread.
@@ -269,6 +253,32 @@ impl Ticket {
             end::ended(thread, &end::Leaving { owner, agent, ended, policy }, now)
         };
         self.ledger.store.update(&self.key, &mut change).await
+    }
+}
+
+/// Stores the results of a run's approved calls.
+#[derive(Clone, Debug)]
+pub struct Settler {
+    ledger: Ledger,
+    key: ThreadKey,
+    owner: RunOwner,
+}
+
+impl Settler {
+    /// Stores these results, before anybody sees them: whatever happens later, the calls are not
+    /// executed again.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    pub async fn settle(&self, settled: &[(Decision, Message)]) -> Result<(), StoreError> {
+        let owner = self.owner;
+        let mut change = |thread: Option<&Thread>, _now| end::settled(thread, owner, settled);
+        let stored = self.ledger.store.update(&self.key, &mut change).await;
+        if let Err(error) = &stored {
+            tracing::error!(error = %error, "the result of an approved call was not stored");
+        }
+        stored
     }
 }
 

@@ -49,7 +49,7 @@ impl StreamContext {
         Self {
             subagents: resolve_subagents(options.subagent_events, setup.peer),
             children: Children::new(&setup.answered),
-            asks: Asks::new(&setup.answered),
+            asks: Asks::new(setup),
             results: Results::default(),
             texts: SentTexts::default(),
             usage: Usage::default(),

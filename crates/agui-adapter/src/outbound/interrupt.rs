@@ -4,6 +4,7 @@
 use agui_protocol::{Message, ToolCallId};
 
 use super::{
+    RunSetup,
     context::StreamContext,
     tool::{ResultContent, result_metadata, send_result},
 };
@@ -24,6 +25,8 @@ pub(super) struct Asks {
     pub(super) open: Vec<Ask>,
     pub(super) questions: Vec<Question>,
     owed: Vec<Owed>,
+    /// Results that are sent again, since the client does not have them.
+    again: Vec<Message>,
 }
 
 /// A call that waits for somebody outside.
@@ -60,9 +63,10 @@ struct Owed {
 }
 
 impl Asks {
-    pub(super) fn new(answered: &[Decision]) -> Self {
-        let owed = answered.iter().filter_map(owed_by).collect();
-        Self { owed, ..Self::default() }
+    pub(super) fn new(setup: &RunSetup) -> Self {
+        let open = setup.answered.iter().filter(|decision| !decision.settled);
+        let owed = open.filter_map(owed_by).collect();
+        Self { owed, again: setup.owed.clone(), ..Self::default() }
     }
 
     /// The call has its answer.
@@ -270,8 +274,11 @@ impl StreamContext {
 
     /// Sends the answers that the agent did not send: before anything that comes after them.
     pub(super) fn pay_owed(&mut self) {
-        if self.asks.owed.is_empty() {
-            return;
+        for message in std::mem::take(&mut self.asks.again) {
+            if let Message::Tool { tool_call_id, content, base, .. } = message {
+                let metadata = base.metadata.unwrap_or_default();
+                self.sequencer.earlier_result(&tool_call_id, content, metadata);
+            }
         }
         for owed in std::mem::take(&mut self.asks.owed) {
             if !self.answered_by_client(&owed) {

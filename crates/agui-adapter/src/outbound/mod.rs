@@ -21,7 +21,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use agui_protocol::{Event, RunAgentInput, RunOutcome, ToolCallId};
+use agui_protocol::{Event, Message, RunAgentInput, RunOutcome, ToolCallId};
 use serde_json::Value;
 
 pub use crate::sequencer::{IdSource, RunFailure};
@@ -53,8 +53,12 @@ pub struct RunSetup {
     pub input: Arc<RunAgentInput>,
     /// What the peer understands.
     pub peer: Peer,
+    /// What RUN_STARTED echoes when it is not `input`, whose messages may be the thread's.
+    pub echo: Option<Arc<RunAgentInput>>,
     /// The answers to the interrupts with which the thread's last run ended.
     pub answered: Vec<Decision>,
+    /// Results of settled calls that the client does not have; sent first.
+    pub owed: Vec<Message>,
     /// Entries for `RUN_STARTED.metadata`, e.g. `agentscope.ignoredResume`.
     pub started_metadata: Object,
     /// The thread's state as the server kept it. Where the input brings none it is the state the
@@ -68,7 +72,9 @@ impl RunSetup {
         Self {
             input,
             peer,
+            echo: None,
             answered: Vec::new(),
+            owed: Vec::new(),
             started_metadata: Object::new(),
             stored_state: None,
         }
@@ -198,9 +204,10 @@ impl Adapter {
     /// Begins a run. Nothing is emitted before the first event or the end.
     pub fn new(parts: AdapterParts) -> Self {
         let AdapterParts { setup, options, extensions, context, ids, clock } = parts;
+        let as_sent = setup.echo.as_ref().unwrap_or(&setup.input);
         let opening = Opening {
             parent_run_id: setup.input.parent_run_id.clone(),
-            echo: options.echo_input.then(|| Box::new((*setup.input).clone())),
+            echo: options.echo_input.then(|| Box::new(RunAgentInput::clone(as_sent))),
             metadata: setup.started_metadata.clone(),
         };
         let resumed = resumed_calls(&setup.answered);
@@ -353,6 +360,7 @@ fn resumed_calls(answered: &[Decision]) -> Vec<Earlier> {
             wire: ToolCallId::from(call.wire_id.as_str()),
             tag: decision.open.interrupt.subagent_run_id.clone(),
             tool: call.name.clone(),
+            settled: decision.settled,
         })
     });
     calls.collect()

@@ -73,7 +73,9 @@ impl Sequencer {
         self.close_reasoning(owner);
         self.close_texts(owner);
         let index = CallIndex(self.calls.len());
-        let resumed = self.resumed_call(owner, id).map(|at| self.resumed[at].wire.clone());
+        let resumed = self.resumed_call(owner, id).map(|at| &self.resumed[at]);
+        // A settled call is over: this is another one under its id.
+        let resumed = resumed.filter(|call| !call.settled).map(|call| call.wire.clone());
         let visible = resumed.is_none();
         let wire = resumed.unwrap_or_else(|| self.fresh_call_id(id));
         let parent = visible.then(|| self.carrier(owner));
@@ -283,7 +285,8 @@ impl Sequencer {
         true
     }
 
-    /// Answers a call of an earlier run under the client's id, unless it has its answer.
+    /// Answers a call of an earlier run under the client's id, unless it has its answer in this
+    /// run. A settled call is answered again.
     pub(crate) fn earlier_result(&mut self, wire: &ToolCallId, content: Content, metadata: Object) {
         self.start_run();
         self.flush_call_ends(OwnerId::ROOT);
@@ -334,6 +337,7 @@ impl Sequencer {
     fn answer(&mut self, owner: OwnerId, id: &str, name: &str) -> Option<Answered> {
         match self.target(owner, id, name) {
             Target::Own(index) => self.answer_own(index),
+            Target::Resumed(at) if self.resumed[at].settled => None,
             Target::Resumed(at) => Some(self.answer_resumed(at)),
             Target::History(wire) => {
                 let first = self.settle(&wire);
@@ -349,6 +353,10 @@ impl Sequencer {
     }
 
     fn answer_resumed(&mut self, at: usize) -> Answered {
+        let call = &self.resumed[at];
+        if call.settled {
+            return (call.wire.clone(), call.tag.clone());
+        }
         let Earlier { wire, tag, .. } = self.resumed.remove(at);
         self.settle(&wire);
         (wire, tag)

@@ -47,6 +47,8 @@ pub(crate) struct Earlier {
     pub(crate) wire: ToolCallId,
     pub(crate) tag: Option<SubagentRunId>,
     pub(crate) tool: String,
+    /// It has its result: a run that failed later gave it.
+    pub(crate) settled: bool,
 }
 
 /// What is known of a call of the thread.
@@ -69,7 +71,8 @@ pub(crate) struct Sequencer {
     calls: Vec<call::Call>,
     /// Calls that the thread knows, under the client's ids.
     used: HashMap<ToolCallId, KnownCall>,
-    /// Calls that this run's resume answers and that have no answer yet.
+    /// Calls that this run's resume answers and that have no answer yet, and those that an earlier
+    /// run settled.
     resumed: Vec<Earlier>,
     /// Arguments reach the client. Their events are made in any case, for the transcript.
     shows_args: bool,
@@ -94,7 +97,7 @@ impl Sequencer {
         for call in &resumed {
             // A tool message beside the resume does not count: the answer is still to come.
             let (tag, tool) = (call.tag.clone(), call.tool.clone());
-            used.insert(call.wire.clone(), KnownCall { tag, tool, answered: false });
+            used.insert(call.wire.clone(), KnownCall { tag, tool, answered: call.settled });
         }
         Self {
             out: Vec::new(),

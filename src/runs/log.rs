@@ -1,0 +1,81 @@
+//! What the log says of runs: ids and numbers, never content.
+
+use std::time::Duration;
+
+use agui_adapter::outbound::EndOutcome;
+
+use super::{ledger::Begun, opening::Opening, pipeline::Report, service::RunRequest};
+use crate::agents::AgentError;
+
+/// What of the input was not used.
+pub(super) fn input(request: &RunRequest, begun: &Begun, opening: &Opening) {
+    let request_id = &*request.request_id;
+    for note in &opening.notes {
+        tracing::info!(request.id = request_id, note, "part of the input is not used");
+    }
+    if opening.dropped_system > 0 {
+        let count = opening.dropped_system;
+        tracing::info!(request.id = request_id, count, "system messages of the client dropped");
+    }
+    if !begun.never_raised.is_empty() || !begun.already_answered.is_empty() {
+        tracing::info!(
+            request.id = request_id,
+            never_raised = begun.never_raised.len(),
+            already_answered = begun.already_answered.len(),
+            "resume entries ignored"
+        );
+    }
+}
+
+/// The agent's stream gave an error.
+pub(super) fn agent_failed(request: &RunRequest, error: &AgentError) {
+    tracing::warn!(
+        request.id = %request.request_id,
+        agent.id = %request.agent_id,
+        code = error.code,
+        cause = error.cause.as_deref().unwrap_or("none given"),
+        "the agent failed"
+    );
+}
+
+/// The agent or a converter panicked.
+pub(super) fn agent_panicked(request: &RunRequest) {
+    tracing::error!(
+        request.id = %request.request_id,
+        agent.id = %request.agent_id,
+        "the agent panicked; the line before tells where"
+    );
+}
+
+/// The one line of a run.
+pub(super) fn ended(request: &RunRequest, report: &Report, took: Duration) {
+    let (outcome, code) = match &report.end {
+        None => ("client-gone", None),
+        Some(EndOutcome::Success) => ("success", None),
+        Some(EndOutcome::Interrupted) => ("interrupt", None),
+        Some(EndOutcome::Cancelled) => ("cancelled", None),
+        Some(EndOutcome::Error(code)) => ("error", Some(code.as_str())),
+    };
+    tracing::info!(
+        request.id = %request.request_id,
+        thread.id = request.input.thread_id.as_str(),
+        run.id = request.input.run_id.as_str(),
+        agent.id = %request.agent_id,
+        outcome,
+        code,
+        duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        events = report.events,
+        "run ended"
+    );
+}
+
+/// A client looked at a thread.
+pub(super) fn connected(request: &RunRequest, joined: bool, took: Duration) {
+    tracing::info!(
+        request.id = %request.request_id,
+        thread.id = request.input.thread_id.as_str(),
+        joined,
+        duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "connect ended"
+    );
+}

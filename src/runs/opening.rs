@@ -1,0 +1,204 @@
+//! What a run begins with: the thread's history brought together with the input, the answers to
+//! what was open, the state.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use agui_adapter::{
+    history::{Incoming, Keep, Stored, reconcile},
+    inbound::{Inbound, InboundOptions, for_agent},
+    model::{Msg, event::Object},
+    outbound::IdSource,
+    resume::{AnswerError, Decision, decide},
+    transcript::Transcript,
+};
+use agui_protocol::{InterruptId, Message, MessageId, RunAgentInput, ToolCallId};
+use serde_json::{Value, json};
+
+use super::{
+    ledger::{Begun, Policy},
+    service::RunRequest,
+};
+
+/// Everything that is known before the agent is called.
+pub(super) struct Opening {
+    /// The input, with the thread's whole history as its messages.
+    pub(super) input: Arc<RunAgentInput>,
+    /// The same history for the agent.
+    pub(super) messages: Vec<Msg>,
+    /// The answers; those that an earlier run settled come first.
+    pub(super) decisions: Vec<Decision>,
+    /// Results of settled calls that the client does not have.
+    pub(super) owed: Vec<Message>,
+    /// The state as stored.
+    pub(super) stored_state: Option<Arc<Value>>,
+    /// What RUN_STARTED tells of the input.
+    pub(super) started_metadata: Object,
+    /// How many system and developer messages of the client the agent does not get.
+    pub(super) dropped_system: usize,
+    /// What else happened to the messages; ids and numbers only.
+    pub(super) notes: Vec<String>,
+    /// Messages of the history that no client has seen.
+    unseen: HashSet<MessageId>,
+}
+
+impl Opening {
+    /// Brings the thread as the run found it together with what the request says.
+    ///
+    /// # Errors
+    ///
+    /// When an answer cannot be taken; then nothing may run.
+    pub(super) fn new(
+        request: &RunRequest,
+        begun: &Begun,
+        policy: Policy,
+        ids: &mut dyn IdSource,
+    ) -> Result<Self, AnswerError> {
+        let decisions = decisions(begun)?;
+        let pending = pending_calls(&decisions);
+        let mut opening = Self::refused(request, begun.started_metadata());
+        opening.owed = owed(&decisions, &begun.messages, &request.input.messages);
+        opening.stored_state.clone_from(&begun.state);
+        if policy.keep_history || !begun.messages.is_empty() {
+            opening.merge(begun, &pending, ids);
+        }
+        let options = InboundOptions {
+            accept_client_system_messages: request.accept_client_system_messages,
+            answered_calls: pending,
+            ..InboundOptions::default()
+        };
+        let Inbound { msgs, dropped_system, notes } =
+            for_agent(&opening.input.messages, &options);
+        opening.messages = msgs;
+        opening.decisions = decisions;
+        opening.notes.extend(notes.iter().map(ToString::to_string));
+        opening.dropped_system = dropped_system;
+        if dropped_system > 0 {
+            let key = "agentscope.droppedMessages".to_owned();
+            opening.started_metadata.insert(key, json!(dropped_system));
+        }
+        Ok(opening)
+    }
+
+    /// Of a run that calls no agent.
+    pub(super) fn refused(request: &RunRequest, started_metadata: Object) -> Self {
+        Self {
+            input: Arc::clone(&request.input),
+            messages: Vec::new(),
+            decisions: Vec::new(),
+            owed: Vec::new(),
+            stored_state: None,
+            started_metadata,
+            dropped_system: 0,
+            notes: Vec::new(),
+            unseen: HashSet::new(),
+        }
+    }
+
+    fn merge(&mut self, begun: &Begun, pending: &HashSet<ToolCallId>, ids: &mut dyn IdSource) {
+        let keep = if begun.parked.is_some() { Keep::Everything } else { Keep::UpToInput };
+        let incoming = Incoming { messages: &self.input.messages, answered_calls: pending };
+        let mut mint = || MessageId::from(ids.next_id());
+        let merged = reconcile(Vec::clone(&begun.messages), keep, &incoming, &mut mint);
+        self.notes.extend(merged.notes.iter().map(ToString::to_string));
+        let unseen = merged.history.iter().filter(|stored| stored.unseen);
+        self.unseen = unseen.map(|stored| stored.message.id().clone()).collect();
+        let messages = merged.history.into_iter().map(|stored| stored.message).collect();
+        self.input = Arc::new(RunAgentInput { messages, ..RunAgentInput::clone(&self.input) });
+    }
+
+    /// The state with which the run begins (STATE-9).
+    pub(super) fn state(&self) -> Arc<Value> {
+        let state = self.input.state.as_ref().or(self.stored_state.as_ref());
+        state.map_or_else(|| Arc::new(Value::Object(Object::new())), Arc::clone)
+    }
+
+    /// The thread's messages after the run. `seen` = what the client had of the run when it
+    /// left; `None` = it stayed.
+    pub(super) fn with(
+        &self,
+        transcript: Transcript,
+        seen: Option<&HashSet<MessageId>>,
+    ) -> Vec<Stored> {
+        let before: HashSet<&MessageId> = self.input.messages.iter().map(Message::id).collect();
+        let is_unseen = |id: &MessageId| match seen {
+            _ if before.contains(id) => self.unseen.contains(id),
+            Some(seen) => !seen.contains(id),
+            None => false,
+        };
+        let history = self.history(&transcript);
+        let messages = transcript.onto(history).into_iter();
+        messages
+            .map(|message| Stored { unseen: is_unseen(message.id()), message })
+            .collect()
+    }
+
+    /// The history, but for results that the run sent again under an id of its own.
+    fn history(&self, transcript: &Transcript) -> Vec<Message> {
+        let again: HashSet<&ToolCallId> =
+            if self.owed.is_empty() { HashSet::new() } else { answered_calls(transcript) };
+        let sent_again = |message: &&Message| match message {
+            Message::Tool { tool_call_id, .. } => again.contains(tool_call_id),
+            _ => false,
+        };
+        self.input.messages.iter().filter(|message| !sent_again(message)).cloned().collect()
+    }
+}
+
+fn answered_calls(transcript: &Transcript) -> HashSet<&ToolCallId> {
+    let answered = transcript.messages().filter_map(|message| match message {
+        Message::Tool { tool_call_id, .. } => Some(tool_call_id),
+        _ => None,
+    });
+    answered.collect()
+}
+
+impl Begun {
+    /// What RUN_STARTED tells of a resume.
+    pub(super) fn started_metadata(&self) -> Object {
+        let ignored = self.already_answered.iter().chain(&self.never_raised);
+        let ignored: Vec<&str> = ignored.map(InterruptId::as_str).collect();
+        let mut metadata = Object::new();
+        if !ignored.is_empty() {
+            metadata.insert("agentscope.ignoredResume".to_owned(), json!(ignored));
+        }
+        metadata
+    }
+}
+
+fn decisions(begun: &Begun) -> Result<Vec<Decision>, AnswerError> {
+    let Some(parked) = begun.parked.as_ref().filter(|parked| parked.raised) else {
+        return Ok(Vec::new());
+    };
+    let mut decisions = parked.settled.clone();
+    decisions.extend(decide(&begun.entries, &parked.open)?);
+    Ok(decisions)
+}
+
+/// The calls that the decisions answer and that have no result yet.
+fn pending_calls(decisions: &[Decision]) -> HashSet<ToolCallId> {
+    let pending = decisions.iter().filter(|decision| !decision.settled);
+    let calls = pending.filter_map(|decision| decision.open.call.as_ref());
+    calls.map(|call| ToolCallId::from(call.wire_id.as_str())).collect()
+}
+
+/// Results of settled calls that the client does not have: it left before they came.
+fn owed(decisions: &[Decision], stored: &[Stored], sent: &[Message]) -> Vec<Message> {
+    let settled = decisions.iter().filter(|decision| decision.settled);
+    let calls = settled.filter_map(|decision| decision.open.call.as_ref());
+    let mut results: HashMap<&str, &Message> = HashMap::new();
+    for Stored { message, .. } in stored {
+        if let Message::Tool { tool_call_id, .. } = message {
+            results.insert(tool_call_id.as_str(), message);
+        }
+    }
+    let has = |call: &str| {
+        sent.iter().any(|message| {
+            matches!(message, Message::Tool { tool_call_id, .. } if tool_call_id.as_str() == call)
+        })
+    };
+    let missing = calls.filter(|call| !has(&call.wire_id));
+    missing.filter_map(|call| results.get(call.wire_id.as_str()).copied().cloned()).collect()
+}
