@@ -143,7 +143,7 @@ impl Prepared {
             answered_calls: calls.map(|call| call.wire_id.as_str().into()).collect(),
             ..InboundOptions::default()
         };
-        let Inbound { msgs, dropped_system, notes } = to_msgs(&request.input, &options);
+        let Inbound { msgs, dropped_system, notes } = to_msgs(&request.input.messages, &options);
         let mut metadata = Object::new();
         let ignored = [ticket.already_answered(), ticket.never_raised()].concat();
         if !ignored.is_empty() {
@@ -185,6 +185,7 @@ fn core(
 ) -> Core {
     let setup = RunSetup {
         input: Arc::clone(&request.input),
+        history: None,
         peer: peer(&request.input, &request.options),
         answered,
         started_metadata,

@@ -21,7 +21,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use agui_protocol::{Event, RunAgentInput, ToolCallId};
+use agui_protocol::{Event, Message, RunAgentInput, ToolCallId};
 use serde_json::Value;
 
 pub use crate::sequencer::{IdSource, RunFailure};
@@ -49,8 +49,11 @@ pub trait Clock: Send {
 /// What the adapter must know of a run before its first event.
 #[derive(Clone, Debug)]
 pub struct RunSetup {
-    /// The input; thread id, run id, tools, state and known message ids are taken from it.
+    /// The input; thread id, run id, tools, state and known calls are taken from it.
     pub input: Arc<RunAgentInput>,
+    /// The thread's messages where the server keeps them; `None` = those of the input. Calls in
+    /// them are known, so that no id is used twice and answers find their calls.
+    pub history: Option<Arc<Vec<Message>>>,
     /// What the peer understands.
     pub peer: Peer,
     /// The answers to the interrupts with which the thread's last run ended.
@@ -67,6 +70,7 @@ impl RunSetup {
     pub fn new(input: Arc<RunAgentInput>, peer: Peer) -> Self {
         Self {
             input,
+            history: None,
             peer,
             answered: Vec::new(),
             started_metadata: Object::new(),
@@ -200,7 +204,8 @@ impl Adapter {
         };
         let resumed = resumed_calls(&setup.answered);
         let shows_args = options.emit_tool_call_args;
-        let sequencer = Sequencer::new(&setup.input, opening, resumed, shows_args, ids);
+        let known = setup.history.as_ref().map_or(&setup.input.messages, |history| &**history);
+        let sequencer = Sequencer::new(&setup.input, known, opening, resumed, shows_args, ids);
         let transcript = Transcript::new(setup.input.thread_id.clone(), setup.input.run_id.clone());
         let tail_setup = TailSetup {
             thread_id: setup.input.thread_id.clone(),
