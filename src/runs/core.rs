@@ -16,7 +16,7 @@ use agui_adapter::{
     model::AgentEvent,
     outbound::{Adapter, Clock, EndOutcome, RunEnd, RunFailure, StreamEnd},
     resume::{Decision, Verdict},
-    transcript::Transcript,
+    transcript::{OpenItems, Transcript},
     truncate::weight,
     view::View,
 };
@@ -26,7 +26,11 @@ use agui_protocol::{
 use serde_json::Value;
 use tokio::sync::mpsc::Permit;
 
-use super::joiner::{Joiner, Joiners};
+use super::{
+    joiner::{Joiner, Joiners},
+    opening::Opening,
+    service::RunRequest,
+};
 
 /// Bytes of converted events at which a batch is full.
 pub(super) const FULL: usize = 256 << 10;
@@ -34,8 +38,9 @@ pub(super) const FULL: usize = 256 << 10;
 /// A run under way: its conversion, open until [`Core::close`], and those who watch it.
 pub(super) struct Core {
     state: Mutex<State>,
-    /// The run's input, with the thread's whole history as its messages.
     input: Arc<RunAgentInput>,
+    /// The thread's messages before the run; `None` = those of the input.
+    history: Option<Arc<Vec<Message>>>,
 }
 
 struct State {
@@ -93,8 +98,8 @@ pub(super) struct Joined {
     pub(super) messages: Vec<Message>,
     /// The state now.
     pub(super) state: Arc<Value>,
-    /// The openers of everything that is open.
-    pub(super) open: Vec<Event>,
+    /// What is open.
+    pub(super) open: OpenItems,
     /// What comes from now on.
     pub(super) joiner: Joiner,
 }
@@ -104,8 +109,8 @@ impl Core {
     pub(super) fn new(
         mut adapter: Adapter,
         clock: Box<dyn Clock>,
-        input: Arc<RunAgentInput>,
-        decisions: &[Decision],
+        request: &RunRequest,
+        opening: &Opening,
     ) -> Self {
         let state = State {
             view: adapter.take_view(),
@@ -116,13 +121,14 @@ impl Core {
             last_len: 4,
             sent: 0,
             joiners: Joiners::default(),
-            claimed: claimed(decisions),
+            claimed: claimed(&opening.decisions),
             settled: Vec::new(),
             seen: None,
             end: None,
             closed: false,
         };
-        Self { state: Mutex::new(state), input }
+        let (input, history) = (Arc::clone(&request.input), opening.history.clone());
+        Self { state: Mutex::new(state), input, history }
     }
 
     /// Converts one event of the agent.
@@ -172,11 +178,12 @@ impl Core {
         }
         let unsent = state.batch.len();
         let transcript = state.adapter.transcript().clone();
+        let history = self.history.as_deref().unwrap_or(&self.input.messages);
         Some(Joined {
             run_id: self.input.run_id.clone(),
-            messages: transcript.onto(self.input.messages.clone()),
+            messages: transcript.onto(history.clone()),
             state: Arc::clone(state.adapter.state()),
-            open: state.adapter.open_items().starts().to_vec(),
+            open: state.adapter.open_items().clone(),
             // What waits to be sent to the others is in the snapshot already.
             joiner: state.joiners.join(unsent),
         })

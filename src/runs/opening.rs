@@ -24,9 +24,9 @@ use super::{
 
 /// Everything that is known before the agent is called.
 pub(super) struct Opening {
-    /// The input, with the thread's whole history as its messages.
-    pub(super) input: Arc<RunAgentInput>,
-    /// The same history for the agent.
+    /// The thread's messages; `None` = those of the input.
+    pub(super) history: Option<Arc<Vec<Message>>>,
+    /// The same for the agent.
     pub(super) messages: Vec<Msg>,
     /// The answers; those that an earlier run settled come first.
     pub(super) decisions: Vec<Decision>,
@@ -58,11 +58,11 @@ impl Opening {
     ) -> Result<Self, AnswerError> {
         let decisions = decisions(begun)?;
         let pending = pending_calls(&decisions);
-        let mut opening = Self::refused(request, begun.started_metadata());
+        let mut opening = Self::refused(begun.started_metadata());
         opening.owed = owed(&decisions, &begun.messages, &request.input.messages);
         opening.stored_state.clone_from(&begun.state);
         if policy.keep_history || !begun.messages.is_empty() {
-            opening.merge(begun, &pending, ids);
+            opening.merge(&request.input, begun, &pending, ids);
         }
         let options = InboundOptions {
             accept_client_system_messages: request.accept_client_system_messages,
@@ -70,7 +70,7 @@ impl Opening {
             ..InboundOptions::default()
         };
         let Inbound { msgs, dropped_system, notes } =
-            for_agent(&opening.input.messages, &options);
+            for_agent(opening.history(&request.input), &options);
         opening.messages = msgs;
         opening.decisions = decisions;
         opening.notes.extend(notes.iter().map(ToString::to_string));
@@ -83,9 +83,9 @@ impl Opening {
     }
 
     /// Of a run that calls no agent.
-    pub(super) fn refused(request: &RunRequest, started_metadata: Object) -> Self {
+    pub(super) fn refused(started_metadata: Object) -> Self {
         Self {
-            input: Arc::clone(&request.input),
+            history: None,
             messages: Vec::new(),
             decisions: Vec::new(),
             owed: Vec::new(),
@@ -97,21 +97,32 @@ impl Opening {
         }
     }
 
-    fn merge(&mut self, begun: &Begun, pending: &HashSet<ToolCallId>, ids: &mut dyn IdSource) {
+    fn merge(
+        &mut self,
+        input: &RunAgentInput,
+        begun: &Begun,
+        pending: &HashSet<ToolCallId>,
+        ids: &mut dyn IdSource,
+    ) {
         let keep = if begun.parked.is_some() { Keep::Everything } else { Keep::UpToInput };
-        let incoming = Incoming { messages: &self.input.messages, answered_calls: pending };
+        let incoming = Incoming { messages: &input.messages, answered_calls: pending };
         let mut mint = || MessageId::from(ids.next_id());
         let merged = reconcile(Vec::clone(&begun.messages), keep, &incoming, &mut mint);
         self.notes.extend(merged.notes.iter().map(ToString::to_string));
         let unseen = merged.history.iter().filter(|stored| stored.unseen);
         self.unseen = unseen.map(|stored| stored.message.id().clone()).collect();
-        let messages = merged.history.into_iter().map(|stored| stored.message).collect();
-        self.input = Arc::new(RunAgentInput { messages, ..RunAgentInput::clone(&self.input) });
+        let messages = merged.history.into_iter().map(|stored| stored.message);
+        self.history = Some(Arc::new(messages.collect()));
+    }
+
+    /// The thread's messages before the run.
+    pub(super) fn history<'a>(&'a self, input: &'a RunAgentInput) -> &'a [Message] {
+        self.history.as_ref().map_or(&input.messages, |history| history.as_slice())
     }
 
     /// The state with which the run begins (STATE-9).
-    pub(super) fn state(&self) -> Arc<Value> {
-        let state = self.input.state.as_ref().or(self.stored_state.as_ref());
+    pub(super) fn state(&self, input: &RunAgentInput) -> Arc<Value> {
+        let state = input.state.as_ref().or(self.stored_state.as_ref());
         state.map_or_else(|| Arc::new(Value::Object(Object::new())), Arc::clone)
     }
 
@@ -119,16 +130,18 @@ impl Opening {
     /// left; `None` = it stayed.
     pub(super) fn with(
         &self,
+        input: &RunAgentInput,
         transcript: Transcript,
         seen: Option<&HashSet<MessageId>>,
     ) -> Vec<Stored> {
-        let before: HashSet<&MessageId> = self.input.messages.iter().map(Message::id).collect();
+        let history = self.history(input);
+        let before: HashSet<&MessageId> = history.iter().map(Message::id).collect();
         let is_unseen = |id: &MessageId| match seen {
             _ if before.contains(id) => self.unseen.contains(id),
             Some(seen) => !seen.contains(id),
             None => false,
         };
-        let history = self.history(&transcript);
+        let history = self.without_sent_again(history, &transcript);
         let messages = transcript.onto(history).into_iter();
         messages
             .map(|message| Stored { unseen: is_unseen(message.id()), message })
@@ -136,14 +149,14 @@ impl Opening {
     }
 
     /// The history, but for results that the run sent again under an id of its own.
-    fn history(&self, transcript: &Transcript) -> Vec<Message> {
+    fn without_sent_again(&self, history: &[Message], transcript: &Transcript) -> Vec<Message> {
         let again: HashSet<&ToolCallId> =
             if self.owed.is_empty() { HashSet::new() } else { answered_calls(transcript) };
         let sent_again = |message: &&Message| match message {
             Message::Tool { tool_call_id, .. } => again.contains(tool_call_id),
             _ => false,
         };
-        self.input.messages.iter().filter(|message| !sent_again(message)).cloned().collect()
+        history.iter().filter(|message| !sent_again(message)).cloned().collect()
     }
 }
 

@@ -74,7 +74,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Ou
             watch(shared, request, agent_request, &ticket, &core, outlet).await
         }
     };
-    let report = leave(shared, ticket, &core, &opening, watched).await;
+    let report = leave(shared, request, ticket, &core, &opening, watched).await;
     shared.live.remove(&key, &core);
     report
 }
@@ -82,6 +82,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Ou
 /// Closes the conversion, gives the thread back, and then sends the end.
 async fn leave(
     shared: &Shared,
+    request: &RunRequest,
     ticket: Ticket,
     core: &Core,
     opening: &Opening,
@@ -95,7 +96,7 @@ async fn leave(
         || !closed.end.open.is_empty()
         || !closed.end.deferred.is_empty();
     let Closed { mut batch, end, events, transcript, state, seen } = closed;
-    let messages = if keeps { opening.with(transcript, seen.as_ref()) } else { Vec::new() };
+    let messages = if keeps { opening.with(&request.input, transcript, seen.as_ref()) } else { Vec::new() };
     let ended =
         Ended { end: &end, messages, state: Some(state), decisions: &opening.decisions };
     // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
@@ -121,7 +122,7 @@ fn refuse(
     failure: RunFailure,
     outlet: Outlet,
 ) -> Report {
-    let opening = Opening::refused(request, started_metadata);
+    let opening = Opening::refused(started_metadata);
     let core = core(shared, request, &opening);
     let Closed { batch, end, events, .. } = core.close(StreamEnd::Failed(failure));
     outlet.end(core.release(batch));
@@ -142,7 +143,7 @@ fn agent_request(
         messages: std::mem::take(&mut opening.messages),
         decisions: opening.decisions.clone(),
         parked: ticket.claimed().and_then(|parked| parked.state.clone()),
-        state: opening.state(),
+        state: opening.state(input),
         context: Arc::clone(&request.context),
         cancel: CancellationToken::new(),
         request_id: Arc::clone(&request.request_id),
@@ -152,13 +153,13 @@ fn agent_request(
 
 fn core(shared: &Shared, request: &RunRequest, opening: &Opening) -> Core {
     let setup = RunSetup {
-        echo: Some(Arc::clone(&request.input)),
+        history: opening.history.clone(),
         peer: peer(&request.input, &request.options),
         answered: opening.decisions.clone(),
         owed: opening.owed.clone(),
         started_metadata: opening.started_metadata.clone(),
         stored_state: opening.stored_state.clone(),
-        ..RunSetup::new(Arc::clone(&opening.input), Peer::Current)
+        ..RunSetup::new(Arc::clone(&request.input), Peer::Current)
     };
     let parts = AdapterParts {
         setup,
@@ -173,7 +174,7 @@ fn core(shared: &Shared, request: &RunRequest, opening: &Opening) -> Core {
         None => Adapter::new(parts),
     };
     let clock = shared.sources.clock();
-    Core::new(adapter, clock, Arc::clone(&opening.input), &opening.decisions)
+    Core::new(adapter, clock, request, opening)
 }
 
 /// A peer that declares any version is served as a current one (VER-4, VER-6).

@@ -10,6 +10,7 @@ pub mod downgrade;
 pub mod enrich;
 pub mod gate;
 mod hidden;
+pub mod history;
 pub mod inbound;
 pub mod kept;
 pub mod messages_out;

@@ -285,6 +285,19 @@ impl Message {
         }
     }
 
+    /// Gives the message another id.
+    pub fn set_id(&mut self, new: MessageId) {
+        match self {
+            Self::User { id, .. }
+            | Self::Assistant { id, .. }
+            | Self::Tool { id, .. }
+            | Self::System { id, .. }
+            | Self::Developer { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::Activity { id, .. } => *id = new,
+        }
+    }
+
     /// The members that every message may have.
     pub fn base(&self) -> &MessageBase {
         match self {

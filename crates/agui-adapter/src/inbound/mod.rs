@@ -2,8 +2,9 @@
 //!
 //! The client's history becomes the agent's, with nothing invented: what cannot be given to an
 //! agent is left out and noted, what AgentScope has no place for is kept beside it (see
-//! [`crate::kept`]). Tool messages end up behind the calls that they answer. What the answers to
-//! interrupts mean is decided in [`crate::resume`], not here.
+//! [`crate::kept`]). Tool messages end up behind the calls that they answer. [`for_agent`] also
+//! answers the calls that nobody will answer. What the answers to interrupts mean is decided in
+//! [`crate::resume`], not here.
 
 mod convert;
 mod repair;
@@ -11,7 +12,7 @@ mod repair;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use agui_protocol::{Message, MessageId, RunAgentInput, ToolCallId};
+use agui_protocol::{Message, MessageId, ToolCallId};
 
 pub use repair::{INTERRUPTED_RESULT, repair};
 
@@ -114,15 +115,25 @@ impl fmt::Display for InboundNote {
     }
 }
 
-/// Converts the messages of an input.
+/// Makes the history for an agent: [`to_msgs`], then every call that nobody answered and that
+/// `resume` does not answer gets [`INTERRUPTED_RESULT`]. Models accept what comes of it.
+pub fn for_agent(messages: &[Message], options: &InboundOptions) -> Inbound {
+    let mut inbound = to_msgs(messages, options);
+    // `to_msgs` has noted these calls.
+    let answered = |call: &str| options.answered_calls.contains(call);
+    repair::answer_open(&mut inbound.msgs, &answered);
+    inbound
+}
+
+/// Converts messages.
 ///
 /// Activities are left out, so are system and developer messages unless the options accept them.
 /// Calls without an answer stay as they are: whether one is still pending is only known to the
-/// caller, who may let [`repair`] fill in the rest.
-pub fn to_msgs(input: &RunAgentInput, options: &InboundOptions) -> Inbound {
+/// caller, who may let [`for_agent`] or [`repair`] fill in the rest.
+pub fn to_msgs(messages: &[Message], options: &InboundOptions) -> Inbound {
     let mut inbound = Inbound::default();
-    let names = call_names(input, options);
-    for message in &input.messages {
+    let names = call_names(messages, options);
+    for message in messages {
         if !options.keep_subagent_messages && message.base().subagent_run_id.is_some() {
             continue;
         }
@@ -155,12 +166,12 @@ pub fn to_msgs(input: &RunAgentInput, options: &InboundOptions) -> Inbound {
 
 /// The tool of every call, by the call's id.
 fn call_names<'a>(
-    input: &'a RunAgentInput,
+    messages: &'a [Message],
     options: &'a InboundOptions,
 ) -> HashMap<&'a str, &'a str> {
     let known = options.known_calls.iter().map(|(call, name)| (call.as_str(), name.as_str()));
     let mut names: HashMap<&str, &str> = known.collect();
-    for message in &input.messages {
+    for message in messages {
         if let Message::Assistant { tool_calls, .. } = message {
             for call in tool_calls {
                 names.entry(call.id.as_str()).or_insert(&call.function.name);

@@ -37,16 +37,28 @@ impl OpenCall {
 /// interrupted result to every call without an answer, unless the call is in `pending`.
 pub fn repair(msgs: &mut Vec<Msg>, pending: &HashSet<String>) -> Vec<InboundNote> {
     let mut notes = Vec::new();
-    let placed = place_results(std::mem::take(msgs), &|_| false, &mut notes);
+    *msgs = place_results(std::mem::take(msgs), &|_| false, &mut notes);
+    let answered = answer_open(msgs, &|call| pending.contains(call));
+    notes.extend(answered);
+    notes
+}
+
+/// Adds an interrupted result to every call without an answer, unless it is pending; the notes
+/// name these calls. Answers must stand behind their calls.
+pub(super) fn answer_open(msgs: &mut Vec<Msg>, pending: &dyn Fn(&str) -> bool) -> Vec<InboundNote> {
+    let mut notes = Vec::new();
     let mut open: HashMap<usize, Vec<OpenCall>> = HashMap::new();
-    for call in unanswered(&placed) {
-        if !pending.contains(&call.call) {
+    for call in unanswered(msgs) {
+        if !pending(&call.call) {
             notes.push(call.note());
             open.entry(call.at).or_default().push(call);
         }
     }
+    if open.is_empty() {
+        return notes;
+    }
     let mut due: Vec<OpenCall> = Vec::new();
-    for (at, msg) in placed.into_iter().enumerate() {
+    for (at, msg) in std::mem::take(msgs).into_iter().enumerate() {
         // Behind the answers that the other calls of the same message do have.
         if msg.role != Role::Tool {
             msgs.extend(due.drain(..).map(interrupted));

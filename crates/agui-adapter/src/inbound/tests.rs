@@ -1,4 +1,3 @@
-use agui_protocol::{RunId, ThreadId};
 use serde_json::{Value, json};
 
 use super::*;
@@ -6,19 +5,8 @@ use crate::model::event::{Call, ResultState};
 use crate::model::msg::{MediaKind, MediaSource};
 use crate::model::{Block, Role};
 
-fn input(messages: Value) -> RunAgentInput {
-    RunAgentInput {
-        thread_id: ThreadId::from("t"),
-        run_id: RunId::from("r"),
-        protocol_version: None,
-        parent_run_id: None,
-        state: None,
-        messages: serde_json::from_value(messages).unwrap(),
-        tools: vec![],
-        context: vec![],
-        forwarded_props: None,
-        resume: vec![],
-    }
+fn input(messages: Value) -> Vec<Message> {
+    serde_json::from_value(messages).unwrap()
 }
 
 fn convert(messages: Value) -> Inbound {
@@ -368,4 +356,28 @@ fn notes_speak_of_ids_only() {
             "call c of message m has no answer",
         ]
     );
+}
+
+#[test]
+fn an_agent_gets_a_history_that_models_accept() {
+    let messages = input(json!([
+        said("u1"),
+        calling("a1", &["c1", "c2", "c3"]),
+        answering("t2", "c2"),
+        answering("t9", "c9"),
+        said("u2"),
+    ]));
+    let options = InboundOptions {
+        answered_calls: HashSet::from(["c3".into()]),
+        ..InboundOptions::default()
+    };
+    let inbound = for_agent(&messages, &options);
+    assert_eq!(ids(&inbound), ["u1", "a1", "t2", "a1:c1:interrupted", "u2"]);
+    let orphan = InboundNote::OrphanResult { message: "t9".into(), call: "c9".into() };
+    let dangling = InboundNote::DanglingCall { message: "a1".into(), call: "c1".into() };
+    assert_eq!(inbound.notes, [orphan, dangling]);
+    // An answer to a call that is known from elsewhere stays.
+    let known_calls = HashMap::from([("c9".into(), "f".to_owned())]);
+    let inbound = for_agent(&messages, &InboundOptions { known_calls, ..options });
+    assert_eq!(ids(&inbound), ["u1", "a1", "t2", "t9", "a1:c1:interrupted", "u2"]);
 }

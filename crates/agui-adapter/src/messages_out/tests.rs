@@ -1,4 +1,4 @@
-use agui_protocol::{PartSource, RunAgentInput, RunId, ThreadId, message::MediaPart};
+use agui_protocol::{PartSource, message::MediaPart};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -266,25 +266,13 @@ fn message() -> impl Strategy<Value = Message> {
 proptest! {
     #[test]
     fn a_clients_message_comes_back_as_it_was(message in message()) {
-        let input = RunAgentInput {
-            thread_id: ThreadId::from("t"),
-            run_id: RunId::from("r"),
-            protocol_version: None,
-            parent_run_id: None,
-            state: None,
-            messages: vec![message.clone()],
-            tools: vec![],
-            context: vec![],
-            forwarded_props: None,
-            resume: vec![],
-        };
         let options = InboundOptions {
             accept_client_system_messages: true,
             keep_subagent_messages: true,
             known_calls: [("known".into(), "f".to_owned())].into(),
             ..InboundOptions::default()
         };
-        let msgs = to_msgs(&input, &options).msgs;
+        let msgs = to_msgs(std::slice::from_ref(&message), &options).msgs;
         prop_assert_eq!(history(&msgs, true, &mut numbered_id), vec![message]);
     }
 }

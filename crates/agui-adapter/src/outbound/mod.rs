@@ -49,12 +49,13 @@ pub trait Clock: Send {
 /// What the adapter must know of a run before its first event.
 #[derive(Clone, Debug)]
 pub struct RunSetup {
-    /// The input; thread id, run id, tools, state and known message ids are taken from it.
+    /// The input; thread id, run id, tools, state and known calls are taken from it.
     pub input: Arc<RunAgentInput>,
+    /// The thread's messages where the server keeps them; `None` = those of the input. Calls in
+    /// them are known, so that no id is used twice and answers find their calls.
+    pub history: Option<Arc<Vec<Message>>>,
     /// What the peer understands.
     pub peer: Peer,
-    /// What RUN_STARTED echoes when it is not `input`, whose messages may be the thread's.
-    pub echo: Option<Arc<RunAgentInput>>,
     /// The answers to the interrupts with which the thread's last run ended.
     pub answered: Vec<Decision>,
     /// Results of settled calls that the client does not have; sent first.
@@ -71,8 +72,8 @@ impl RunSetup {
     pub fn new(input: Arc<RunAgentInput>, peer: Peer) -> Self {
         Self {
             input,
+            history: None,
             peer,
-            echo: None,
             answered: Vec::new(),
             owed: Vec::new(),
             started_metadata: Object::new(),
@@ -204,15 +205,15 @@ impl Adapter {
     /// Begins a run. Nothing is emitted before the first event or the end.
     pub fn new(parts: AdapterParts) -> Self {
         let AdapterParts { setup, options, extensions, context, ids, clock } = parts;
-        let as_sent = setup.echo.as_ref().unwrap_or(&setup.input);
         let opening = Opening {
             parent_run_id: setup.input.parent_run_id.clone(),
-            echo: options.echo_input.then(|| Box::new(RunAgentInput::clone(as_sent))),
+            echo: options.echo_input.then(|| Box::new((*setup.input).clone())),
             metadata: setup.started_metadata.clone(),
         };
         let resumed = resumed_calls(&setup.answered);
         let shows_args = options.emit_tool_call_args;
-        let sequencer = Sequencer::new(&setup.input, opening, resumed, shows_args, ids);
+        let known = setup.history.as_ref().map_or(&setup.input.messages, |history| &**history);
+        let sequencer = Sequencer::new(&setup.input, known, opening, resumed, shows_args, ids);
         let transcript = Transcript::new(setup.input.thread_id.clone(), setup.input.run_id.clone());
         let tail_setup = TailSetup {
             thread_id: setup.input.thread_id.clone(),

@@ -88,12 +88,13 @@ pub(crate) struct BlockKey<'a> {
 impl Sequencer {
     pub(crate) fn new(
         input: &RunAgentInput,
+        history: &[Message],
         opening: Opening,
         resumed: Vec<Earlier>,
         shows_args: bool,
         ids: Box<dyn IdSource>,
     ) -> Self {
-        let mut used = known_calls(&input.messages);
+        let mut used = known_calls(history);
         for call in &resumed {
             // A tool message beside the resume does not count: the answer is still to come.
             let (tag, tool) = (call.tag.clone(), call.tool.clone());
@@ -400,7 +401,7 @@ fn with_metadata(body: Body, metadata: Object) -> Event {
     Event { metadata: (!metadata.is_empty()).then_some(metadata), ..Event::new(body) }
 }
 
-/// The calls in the input's messages, those that only a tool message names too.
+/// The calls in the thread's messages, those that only a tool message names too.
 fn known_calls(messages: &[Message]) -> HashMap<ToolCallId, KnownCall> {
     let mut known: HashMap<ToolCallId, KnownCall> = HashMap::new();
     for message in messages {

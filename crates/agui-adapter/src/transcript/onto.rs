@@ -25,12 +25,19 @@ struct Thread {
     calls: HashMap<ToolCallId, usize>,
     /// Answers that go behind the message at this index.
     behind: HashMap<usize, Vec<Message>>,
+    /// For a message that makes calls, the index of the last of the answers behind it.
+    ends: HashMap<usize, usize>,
 }
 
 impl Thread {
     fn new(messages: Vec<Message>) -> Self {
-        let mut thread =
-            Self { messages, by_id: HashMap::new(), calls: HashMap::new(), behind: HashMap::new() };
+        let mut thread = Self {
+            messages,
+            by_id: HashMap::new(),
+            calls: HashMap::new(),
+            behind: HashMap::new(),
+            ends: HashMap::new(),
+        };
         for (at, message) in thread.messages.iter().enumerate() {
             thread.by_id.entry(message.id().clone()).or_insert(at);
             if let Message::Assistant { tool_calls, .. } = message {
@@ -66,8 +73,10 @@ impl Thread {
     /// Behind the message at `owner` and the answers that are there.
     fn answer(&mut self, owner: usize, answer: Message) {
         let others = self.messages.iter().skip(owner + 1);
-        let there = others.take_while(|message| matches!(message, Message::Tool { .. })).count();
-        self.behind.entry(owner + there).or_default().push(answer);
+        let is_answer = |message: &&Message| matches!(message, Message::Tool { .. });
+        let end = || owner + others.take_while(is_answer).count();
+        let end = *self.ends.entry(owner).or_insert_with(end);
+        self.behind.entry(end).or_default().push(answer);
     }
 
     fn into_messages(mut self) -> Vec<Message> {

@@ -193,6 +193,13 @@ fn a_stored_state_is_told_first() {
     let mut off = stored();
     off.options.emit_state_events = false;
     off.play(&joined![start(), end()]).gives(&[SUCCESS]);
+    // What the client sends is the state, whatever the server remembers.
+    let mut sent = stored();
+    sent.input.state = Some(json!({ "a": 2 }).into());
+    let lines = joined![start(), patch(json!([{ "op": "add", "path": "/b", "value": 3 }])), end()];
+    let played = sent.play(&lines);
+    played.gives(&["STATE_SNAPSHOT {\"snapshot\":{\"a\":2,\"b\":3}}", SUCCESS]);
+    assert_eq!(played.end.state, Some(json!({ "a": 2, "b": 3 }).into()));
 }
 
 #[test]
