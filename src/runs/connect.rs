@@ -4,19 +4,19 @@
 use std::{collections::HashSet, sync::Arc};
 
 use agui_adapter::{
+    connect::{Connect, Ending, Snapshot, pending_calls},
     history::{Incoming, Keep, Stored, reconcile},
     model::event::Object,
     outbound::EndOutcome,
-    snapshot::{Snapshot, at_rest, under_way},
     view::View,
 };
 use agui_protocol::{Event, Message, MessageId, RunOutcome};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    core::{Core, Joined},
-    joiner::End,
+    core::{Joined, failed},
+    joiner::{End, Joiner},
     ledger::Repeat,
     log,
     outlet::Outlet,
@@ -26,21 +26,169 @@ use super::{
 };
 use crate::store::Thread;
 
-/// Answers a connect: joins the thread's run, or shows the thread at rest.
+/// Answers a connect: joins the thread's run, else shows the thread at rest.
 pub(super) async fn connect(shared: Arc<Shared>, request: RunRequest, outlet: Outlet) {
     let began = Instant::now();
-    let key = request.key();
-    let joined = shared.live.get(&key).and_then(|core| Some((core.join()?, core)));
-    let was_joined = joined.is_some();
+    let live = shared.live.get(&request.key());
+    let joined = live.as_ref().and_then(|core| core.join());
+    let is_joined = joined.is_some();
     match joined {
-        Some((joined, _core)) => follow(&shared, &request, joined, outlet).await,
+        Some(joined) => follow(&shared, &request, joined, outlet).await,
         None => {
-            // A run that has just ended has its end in the store in a moment.
-            if shared.live.get(&key).is_some() {
-                shared.ledger.store().at_rest(&key).await;
+            if live.is_some() {
+                // The run is just over, and its end is in the store in a moment.
+                shared.ledger.store().at_rest(&request.key()).await;
             }
             show(&shared, &request, outlet).await;
         }
     }
-    log::connected(&request, was_joined, began.elapsed());
+    log::connected(&request, is_joined, began.elapsed());
+}
+
+/// Tells a client again how its answers were taken.
+pub(super) fn repeat(
+    shared: &Shared,
+    request: &RunRequest,
+    repeat: &Repeat,
+    outlet: Outlet,
+) -> Report {
+    let ignored: Vec<&str> = repeat.answered.iter().map(|id| id.as_str()).collect();
+    let mut metadata = Object::new();
+    metadata.insert("agentscope.ignoredResume".to_owned(), json!(ignored));
+    let (events, outcome) = at_rest(shared, request, &repeat.thread, metadata);
+    let count = events.len();
+    outlet.end(events);
+    Report { end: Some(outcome), events: count }
+}
+
+async fn show(shared: &Shared, request: &RunRequest, outlet: Outlet) {
+    let events = match shared.ledger.store().load(&request.key()).await {
+        Ok(thread) => {
+            let thread = thread.unwrap_or_default();
+            at_rest(shared, request, &thread, Object::new()).0
+        }
+        Err(error) => {
+            tracing::error!(error = %error, "a thread could not be shown");
+            vec![error_event(shared)]
+        }
+    };
+    outlet.end(events);
+}
+
+/// The thread as it is stored, and how its last run ended.
+fn at_rest(
+    shared: &Shared,
+    request: &RunRequest,
+    thread: &Thread,
+    metadata: Object,
+) -> (Vec<Event>, EndOutcome) {
+    let messages = merged(shared, request, Vec::clone(&thread.messages));
+    let outcome = outcome(thread, &messages);
+    let ended = match outcome {
+        RunOutcome::Success { .. } => EndOutcome::Success,
+        RunOutcome::Interrupt { .. } => EndOutcome::Interrupted,
+        RunOutcome::Cancelled => EndOutcome::Cancelled,
+    };
+    let snapshot = Snapshot { messages, state: thread.state.clone() };
+    let ending = Ending { outcome, metadata: Object::new() };
+    let now_ms = shared.sources.clock().now_ms();
+    (viewer(request, metadata).at_rest(snapshot, ending, now_ms), ended)
+}
+
+/// What is open is open still; calls of the client's own tools are pending as long as nobody
+/// answered them.
+fn outcome(thread: &Thread, messages: &[Message]) -> RunOutcome {
+    let parked = thread.parked.as_ref().filter(|parked| parked.raised && !parked.open.is_empty());
+    if let Some(parked) = parked {
+        let interrupts = parked.open.iter().map(|open| open.interrupt.clone()).collect();
+        return RunOutcome::Interrupt { interrupts };
+    }
+    match &thread.outcome {
+        Some(RunOutcome::Cancelled) => RunOutcome::Cancelled,
+        Some(RunOutcome::Success { pending_tool_call_ids }) => {
+            let unanswered: HashSet<_> = pending_calls(messages).into_iter().collect();
+            let pending = pending_tool_call_ids.iter().filter(|call| unanswered.contains(*call));
+            RunOutcome::Success { pending_tool_call_ids: pending.cloned().collect() }
+        }
+        // Its interrupts were answered or given up.
+        Some(RunOutcome::Interrupt { .. }) | None => {
+            RunOutcome::Success { pending_tool_call_ids: Vec::new() }
+        }
+    }
+}
+
+/// Shows a run under way until it ends, the client leaves, or the client falls behind.
+async fn follow(shared: &Shared, request: &RunRequest, joined: Joined, outlet: Outlet) {
+    let Joined { run_id, messages, state, open, joiner } = joined;
+    let messages = messages.into_iter().map(Stored::seen).collect();
+    let snapshot = Snapshot { messages: merged(shared, request, messages), state: Some(state) };
+    let now_ms = shared.sources.clock().now_ms();
+    let (head, view) =
+        viewer(request, Object::new()).joining(&run_id, snapshot, &open, now_ms);
+    let follower = Follower { shared, view, joiner };
+    let batches = outlet.sender();
+    match batches.place().await {
+        Some(place) => drop(place.send(head)),
+        None => return,
+    }
+    let last = follower.pass_on(&outlet).await;
+    if let Some(last) = last {
+        outlet.end(last);
+    }
+}
+
+struct Follower<'a> {
+    shared: &'a Shared,
+    view: View,
+    joiner: Joiner,
+}
+
+impl Follower<'_> {
+    /// Passes on what comes; gives the last batch, `None` if the client left.
+    async fn pass_on(mut self, outlet: &Outlet) -> Option<Vec<Event>> {
+        let batches = outlet.sender();
+        loop {
+            let (events, end) = tokio::select! {
+                next = self.joiner.next() => next,
+                () = outlet.closed() => return None,
+            };
+            let mut shown = Vec::with_capacity(events.len());
+            self.view.show(events, self.shared.sources.clock().now_ms(), &mut shown);
+            match end {
+                None => batches.place().await?.send(shown),
+                Some(End::Over) => return Some(shown),
+                Some(End::TooSlow) => {
+                    shown.push(self.too_slow());
+                    return Some(shown);
+                }
+            }
+        }
+    }
+
+    fn too_slow(&self) -> Event {
+        failed(refusal::too_slow(), self.shared.sources.clock().now_ms())
+    }
+}
+
+fn error_event(shared: &Shared) -> Event {
+    failed(refusal::internal(), shared.sources.clock().now_ms())
+}
+
+fn viewer(request: &RunRequest, metadata: Object) -> Connect {
+    let peer = peer(&request.input, &request.options);
+    Connect::new(&request.input, peer, &request.options, metadata)
+}
+
+/// What is stored, and what the client has beyond it.
+fn merged(shared: &Shared, request: &RunRequest, stored: Vec<Stored>) -> Vec<Message> {
+    if stored.is_empty() {
+        // Nothing to show: a snapshot would replace what the client has.
+        return Vec::new();
+    }
+    let mut ids = shared.sources.ids();
+    let answered = HashSet::new();
+    let incoming = Incoming { messages: &request.input.messages, answered_calls: &answered };
+    let mut mint = || MessageId::from(ids.next_id());
+    let merged = reconcile(stored, Keep::Everything, &incoming, &mut mint);
+    merged.history.into_iter().map(|stored| stored.message).collect()
 }

@@ -202,9 +202,7 @@ impl Core {
         if state.sent == 0 {
             batch.push(self.started());
         }
-        let mut error = failed(failure);
-        error.timestamp = Some(state.clock.now_ms());
-        batch.push(error);
+        batch.push(failed(failure, state.clock.now_ms()));
         batch
     }
 
@@ -215,9 +213,7 @@ impl Core {
         batch.retain(|event| {
             !matches!(event.body, Body::RunFinished { .. } | Body::RunError { .. })
         });
-        let mut error = failed(failure);
-        error.timestamp = Some(self.lock().clock.now_ms());
-        batch.push(error);
+        batch.push(failed(failure, self.lock().clock.now_ms()));
         outcome
     }
 
@@ -270,9 +266,7 @@ impl Core {
             }
             let failure = super::refusal::internal();
             let outcome = EndOutcome::Error(failure.code.clone());
-            let mut error = failed(failure);
-            error.timestamp = Some(clock.now_ms());
-            batch.push(error);
+            batch.push(failed(failure, clock.now_ms()));
             RunEnd {
                 outcome,
                 finished: None,
@@ -338,7 +332,10 @@ fn claimed(decisions: &[Decision]) -> HashMap<ToolCallId, Decision> {
     calls.collect()
 }
 
-fn failed(failure: RunFailure) -> Event {
+/// RUN_ERROR, which always carries the time.
+pub(super) fn failed(failure: RunFailure, now_ms: i64) -> Event {
     let RunFailure { code, message, .. } = failure;
-    Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() })
+    let mut event = Event::new(Body::RunError { message, code: Some(code), usage: Vec::new() });
+    event.timestamp = Some(now_ms);
+    event
 }

@@ -13,6 +13,7 @@ mod output;
 use std::collections::{HashMap, HashSet};
 
 use agui_protocol::{Content, Message, MessageId, ToolCallId};
+use serde::{Deserialize, Serialize};
 
 pub use fresh::is_new;
 pub use note::HistoryNote;
@@ -21,12 +22,13 @@ use instructions::Instructions;
 use output::Output;
 
 /// A message that the server keeps.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
     /// The message.
     pub message: Message,
     /// It came into being when the client was gone, and no input has named it since. It is never
     /// cut: the client does not leave it out on purpose.
+    #[serde(default)]
     pub unseen: bool,
 }
 
