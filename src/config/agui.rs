@@ -45,6 +45,8 @@ pub enum ContextSource {
     Header(String),
     /// A query parameter.
     Query(String),
+    /// Who asks, as established by authentication.
+    Principal,
     /// A constant.
     Value(serde_json::Value),
 }
@@ -149,7 +151,8 @@ fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> 
     origins.into_iter().map(|(origin, _)| origin.to_owned()).collect()
 }
 
-fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+/// The name of a header.
+pub(super) fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     let name = block.text(key)?;
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
         faults.value(&block.at(key), "this cannot be the name of a header");
@@ -172,9 +175,13 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
         faults.key(entry.path(), "this name is the protocol's own and cannot be set");
         return None;
     }
+    if entry.boolean("principal") == Some(false) {
+        faults.value(&entry.at("principal"), "only true means something here");
+    }
     let sources = [
         header(entry, "header", faults).map(ContextSource::Header),
         entry.text("query").map(|name| ContextSource::Query(name.to_owned())),
+        entry.boolean("principal").map(|_| ContextSource::Principal),
         entry.json("value").map(ContextSource::Value),
     ];
     let mut sources = sources.into_iter().flatten();
@@ -182,7 +189,10 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
         (Some(source), None) => Some(source),
         _ => {
             if !faults.within(entry.path()) {
-                faults.key(entry.path(), "exactly one of `header`, `query` and `value` is needed");
+                faults.key(
+                    entry.path(),
+                    "exactly one of `header`, `query`, `principal` and `value` is needed",
+                );
             }
             None
         }

@@ -149,7 +149,7 @@ fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> 
     let agents = scope.block("agents");
     let agui = agui::read(&scope.block("agui"), faults);
     let agents = agents::read(&agents, &agui, folder, faults);
-    Config { server: server::read(&root.block("server")), agui, agents }
+    Config { server: server::read(&root.block("server"), faults), agui, agents }
 }
 
 /// A text to load.

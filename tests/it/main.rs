@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod auth;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
