@@ -6,6 +6,7 @@ use agui_adapter::{options::AdapterOptions, runtime_context::RuntimeContext};
 
 use super::{
     adapter,
+    place::item,
     tree::{Block, Faults},
 };
 
@@ -137,18 +138,18 @@ fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> S
 
 fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> Vec<String> {
     let Some(origins) = block.texts("cors-allowed-origins") else { return default };
-    for (origin, path) in &origins {
+    for (index, origin) in &origins {
         let scheme = origin
             .split_once("://")
             .filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
         if *origin != "*" && scheme.is_none() {
             faults.value(
-                path,
+                &item(&block.at("cors-allowed-origins"), *index),
                 "an origin is `*`, or scheme, host and port as in `http://localhost:3000`",
             );
         }
     }
-    origins.into_iter().map(|(origin, _)| origin.to_owned()).collect()
+    origins.into_iter().map(|(_, origin)| origin.to_owned()).collect()
 }
 
 /// The name of a header.

@@ -25,8 +25,9 @@ use agui_adapter::options::{FrontendToolOutcome, SubagentEvents};
 pub use agents::{AgentConfig, AgentKind, ResumeCondition, ScriptedConfig, Turn, When};
 pub use agui::{AguiConfig, ContextSource};
 pub use diagnostic::{ConfigError, ConfigErrors};
+pub use embedded::STARTER;
 pub use json_schema::json_schema;
-pub use load::{Environment, Loaded, Origin, Source, load};
+pub use load::{Environment, Loaded, Origin, Source, Survey, load, survey};
 pub use server::{AuthConfig, ServerConfig};
 
 /// The whole configuration, checked.

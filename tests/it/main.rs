@@ -9,6 +9,8 @@ mod architecture;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
+mod check;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
