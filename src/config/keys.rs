@@ -198,3 +198,6 @@ const WHEN: &[Key] = &[
     key("tool-result", Kind::Text, "The last message is a result of this tool."),
     key("always", Kind::Bool, "true: always."),
 ];
+
+#[cfg(test)]
+mod tests;

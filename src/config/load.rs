@@ -166,7 +166,8 @@ pub fn survey(source: Source, environment: &Environment) -> Result<Survey, Confi
     Ok(Survey { loaded, faults })
 }
 
-fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
+/// Reads the sections of the merged layers.
+pub(super) fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
     let scope = root.block("agentscope");
     let agents = scope.block("agents");
     let agui = agui::read(&scope.block("agui"), faults);
@@ -261,6 +262,14 @@ fn read_layer(
         Some(ValueKind::Table(table)) => Ok(table),
         _ => Ok(Map::new()),
     }
+}
+
+/// The built-in configuration as a layer.
+#[cfg(test)]
+pub(super) fn built_in_layer() -> Map<String, Value> {
+    let (mut places, mut errors) = (Places::default(), Vec::new());
+    read_layer(&Document::built_in(), &Environment::default(), &mut places, &mut errors)
+        .unwrap_or_default()
 }
 
 fn has_agents(layer: &Map<String, Value>) -> bool {
