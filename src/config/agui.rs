@@ -139,17 +139,30 @@ fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> S
 fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> Vec<String> {
     let Some(origins) = block.texts("cors-allowed-origins") else { return default };
     for (index, origin) in &origins {
-        let scheme = origin
-            .split_once("://")
-            .filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
-        if *origin != "*" && scheme.is_none() {
+        if *origin != "*" && !is_origin(origin) {
             faults.value(
                 &item(&block.at("cors-allowed-origins"), *index),
-                "an origin is `*`, or scheme, host and port as in `http://localhost:3000`",
+                "an origin is `*`, or scheme, host and port in lower case as in \
+                 `http://localhost:3000`, without a path",
             );
         }
     }
     origins.into_iter().map(|(_, origin)| origin.to_owned()).collect()
+}
+
+/// Whether a browser can send this as the origin of a page: it sends scheme and host in lower case
+/// and nothing behind the port, and is compared letter by letter.
+fn is_origin(origin: &str) -> bool {
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    let of_scheme =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '.' | '-');
+    let of_host = |c: char| {
+        !(c.is_ascii_uppercase() || c.is_whitespace() || matches!(c, '/' | '?' | '#' | '@'))
+    };
+    scheme.starts_with(|c: char| c.is_ascii_lowercase())
+        && scheme.chars().all(of_scheme)
+        && !host.is_empty()
+        && host.chars().all(of_host)
 }
 
 /// The name of a header.

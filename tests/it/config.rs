@@ -204,11 +204,3 @@ fn repeated_keys_are_errors() {
         "test.yaml:3:3: server.port: the key stands twice; first in line 2\n  3 |   port: 2\n    |   ^"
     );
 }
-
-#[test]
-fn the_schema_knows_every_section() {
-    let schema = config::json_schema();
-    let agui = &schema["properties"]["agentscope"]["properties"]["agui"]["properties"];
-    assert_eq!(agui["path-prefix"]["type"], "string");
-    assert_eq!(schema["properties"]["server"]["additionalProperties"], false);
-}

@@ -82,7 +82,7 @@ fn values_out_of_range() {
              with it, and has only letters, digits, `-`, `_`, `.` and `~` between",
             "test.yaml:9:22: agentscope.agui.agent-id-header: this cannot be the name of a header",
             "test.yaml:10:28: agentscope.agui.cors-allowed-origins[0]: an origin is `*`, or \
-             scheme, host and port as in `http://localhost:3000`",
+             scheme, host and port in lower case as in `http://localhost:3000`, without a path",
         ]
     );
 }

@@ -23,6 +23,8 @@ mod env_override;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod frontends;
 #[cfg(test)]
 mod idle;
@@ -34,6 +36,8 @@ mod limits;
 mod routing;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]
