@@ -86,13 +86,9 @@ fn object(keys: &[Key], path: &str) -> Value {
 }
 
 fn properties(keys: &[Key], path: &str) -> Map<String, Value> {
-    let path_of = |key: &Key| match path {
-        "" => key.name.to_owned(),
-        path => format!("{path}.{}", key.name),
-    };
     keys.iter()
         .map(|key| {
-            let mut schema = of(&key.kind, &path_of(key));
+            let mut schema = of(&key.kind, &path_of(path, key));
             // A key with nothing behind it counts as absent; a block with a `type` needs it.
             if !matches!(key.kind, Kind::Variants(_) | Kind::Any) {
                 schema = json!({ "anyOf": [schema, { "type": "null" }] });
@@ -101,6 +97,10 @@ fn properties(keys: &[Key], path: &str) -> Map<String, Value> {
             (key.name.to_owned(), schema)
         })
         .collect()
+}
+
+fn path_of(path: &str, key: &Key) -> String {
+    if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) }
 }
 
 /// A block whose `type` decides about its keys.
@@ -146,22 +146,12 @@ mod tests {
     /// The paths of the table, as rules name them.
     fn paths(kind: &Kind, path: &str, found: &mut Vec<String>) {
         found.push(path.to_owned());
-        let mut keys_of = |keys: &[Key], path: &str| {
-            for key in keys {
-                let inner = if path.is_empty() {
-                    key.name.to_owned()
-                } else {
-                    format!("{path}.{}", key.name)
-                };
-                paths(&key.kind, &inner, found);
-            }
-        };
         match kind {
-            Kind::Struct(keys) => keys_of(keys, path),
+            Kind::Struct(keys) => paths_of_keys(keys, path, found),
             Kind::Variants(variants) => {
                 for variant in *variants {
                     let path = format!("{path}({})", variant.name);
-                    keys_of(variant.keys, &path);
+                    paths_of_keys(variant.keys, &path, found);
                     found.push(path);
                 }
             }
@@ -171,12 +161,16 @@ mod tests {
         }
     }
 
+    fn paths_of_keys(keys: &[Key], path: &str, found: &mut Vec<String>) {
+        for key in keys {
+            paths(&key.kind, &path_of(path, key), found);
+        }
+    }
+
     #[test]
     fn every_rule_has_a_place() {
         let mut found = Vec::new();
         paths(&keys::ROOT, "", &mut found);
-        let used: usize = found.iter().map(|path| rules::at(path).count()).sum();
-        assert!(used >= rules::places().count());
         for place in rules::places() {
             assert!(found.iter().any(|path| rules::names(place, path)), "{place}");
         }
