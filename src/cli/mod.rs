@@ -1,6 +1,10 @@
 //! The command line: subcommands and exit codes. What a command does is the rooms' business.
 
+mod check;
+mod configured;
 mod convert;
+mod health;
+mod init;
 mod serve;
 
 use std::{
@@ -9,10 +13,9 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Environment, Loaded, Source};
+use crate::config::{self, Source};
 
 /// Exit code: the command line is wrong.
 const USAGE: u8 = 64;
@@ -24,30 +27,46 @@ const CONFIG: u8 = 78;
 /// Serves AgentScope-style agents to any AG-UI front end over HTTP and SSE.
 #[derive(Debug, Parser)]
 #[command(name = "agentscope-agui", version, about, args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Exit codes: 0 success, 64 wrong usage, 65 wrong input (convert), 69 something \
+                        outside is unavailable, 78 wrong configuration"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    serve: ServeArguments,
+    serve: ConfigArguments,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the agents (also what happens without a subcommand).
-    Serve(ServeArguments),
+    Serve(ConfigArguments),
+    /// Check the configuration as `serve` would, and say what would be served.
+    Check(ConfigArguments),
+    /// Write a configuration to begin with; an existing file is never overwritten.
+    Init(init::InitArguments),
+    /// Ask the server of this configuration and environment whether it is ready.
+    Health(ConfigArguments),
     /// Convert AgentEvent JSON lines on stdin to AG-UI frames on stdout.
     Convert(convert::ConvertArguments),
-    /// Print the JSON Schema of the configuration file.
+    /// Print a JSON Schema of the configuration file, for editors.
     Schema,
 }
 
-/// Arguments of `serve`.
+/// Where the configuration is.
 #[derive(Clone, Debug, Default, clap::Args)]
-struct ServeArguments {
+struct ConfigArguments {
     /// Configuration file; `-` = standard input. Without it: AGENTSCOPE_CONFIG, ./agentscope.yaml,
     /// ./config/agentscope.yaml, /etc/agentscope-agui/agentscope.yaml, else the demo agents.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+impl ConfigArguments {
+    fn source(&self) -> Source {
+        self.config.clone().map_or(Source::Search, Source::File)
+    }
 }
 
 /// Why a command failed, and with which exit code.
@@ -70,8 +89,11 @@ pub fn run() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let done = match arguments.command {
-        None => serve::run(arguments.serve),
-        Some(Command::Serve(arguments)) => serve::run(arguments),
+        None => serve::run(&arguments.serve),
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Init(arguments)) => init::run(&arguments),
+        Some(Command::Health(arguments)) => health::run(&arguments),
         Some(Command::Convert(arguments)) => convert::run(&arguments),
         Some(Command::Schema) => {
             print(&format!("{:#}\n", config::json_schema()));
@@ -93,17 +115,6 @@ fn usage(error: &clap::Error) -> ExitCode {
         tracing::debug!("nobody reads what was printed");
     }
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
-}
-
-/// Loads the configuration that the arguments name.
-fn load(arguments: &ServeArguments) -> Result<Loaded, Failure> {
-    let source = arguments.config.clone().map_or(Source::Search, Source::File);
-    config::load(source, &Environment::of_process()).map_err(|errors| refused(&errors.to_string()))
-}
-
-/// All faults of a configuration, each on lines of its own so that editors find the place.
-fn refused(faults: &str) -> Failure {
-    Failure::new(CONFIG, anyhow!("the configuration is not valid\n{faults}"))
 }
 
 /// Writes to the terminal what is no log.
@@ -131,7 +142,12 @@ fn write_out(bytes: &[u8]) -> io::Result<Reader> {
 
 /// A command's own error goes to the terminal, not to the log.
 fn print_error(message: &str) {
-    if writeln!(io::stderr().lock(), "error: {message}").is_err() {
+    print_aside(&format!("error: {message}"));
+}
+
+/// Tells the person at the terminal what is not the command's output.
+fn print_aside(line: &str) {
+    if writeln!(io::stderr().lock(), "{line}").is_err() {
         tracing::debug!("nobody reads standard error");
     }
 }

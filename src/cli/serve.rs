@@ -5,30 +5,22 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
-use super::{CONFIG, Failure, ServeArguments, UNAVAILABLE, load};
+use super::{ConfigArguments, Failure, UNAVAILABLE, configured::Configured};
 use crate::{
-    agents::registry::{BuildError, Registry},
-    config::{
-        AguiConfig, Config, Loaded,
-        place::{self, Places},
-    },
+    agents::registry::Registry,
+    config::{AguiConfig, AuthConfig, Config},
     server::Server,
-    telemetry::{self, LogFormat},
 };
 
-pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    start_logs()?;
-    let Loaded { config, warnings, origin, places } = load(&arguments)?;
+pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
+    let Configured { logs, config, agents, warnings, origin } = Configured::load(arguments)?;
+    logs.start()?;
     tracing::info!(origin = %origin, agents = config.agents.len(), "configuration loaded");
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let agents = Registry::from_config(&config).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(|error| placed(error, &places)).collect();
-        super::refused(&lines.join("\n"))
-    })?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -37,35 +29,9 @@ pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
     runtime.block_on(serve(config, agents)).map_err(|error| Failure::new(UNAVAILABLE, error))
 }
 
-/// Logs come first, so that everything after them can be told.
-fn start_logs() -> Result<(), Failure> {
-    let variable = |name| std::env::var(name).unwrap_or_default();
-    let Some(format) = LogFormat::parse(&variable("LOG_FORMAT")) else {
-        let message = "environment variable LOG_FORMAT: expected pretty or json";
-        return Err(Failure::new(CONFIG, anyhow!(message)));
-    };
-    telemetry::init(format, &variable("RUST_LOG"))
-        .context("environment variable RUST_LOG")
-        .map_err(|error| Failure::new(CONFIG, error))
-}
-
-/// A fault of an agent with its place: the line of its script, the item of its `events`, else its
-/// key.
-fn placed(error: &BuildError, places: &Places) -> String {
-    let Some(file) = &error.file else {
-        return places.error(&error.path, &error.message).to_string();
-    };
-    let events = file.to_string_lossy();
-    let index = error.line.and_then(|line| line.checked_sub(1));
-    match index.map(|index| place::item(&events, index)) {
-        Some(path) if places.knows(&path) => places.error(&path, &error.message).to_string(),
-        _ => error.to_string(),
-    }
-}
-
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
     let first = agents.default_agent().or_else(|| agents.iter().next());
-    let example = first.map(|agent| Example::of(&config.agui, &agent.info.id));
+    let example = first.map(|agent| Example::of(&config, &agent.info.id));
     // First of all, so that no signal finds the program without its shutdown.
     let stopped = stopped()?;
     let bound = Server::bind(config, agents).await?;
@@ -82,37 +48,44 @@ async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
 /// What to try first.
 struct Example {
     path: String,
-    header: Option<String>,
+    headers: Vec<String>,
 }
 
 impl Example {
-    /// Names the agent where this configuration lets it be named.
-    fn of(agui: &AguiConfig, agent: &str) -> Self {
-        let prefix = &agui.path_prefix;
-        if agui.enable_path_routing {
-            return Self { path: format!("{prefix}/{agent}"), header: None };
+    /// Names the agent where this configuration lets it be named, and somebody who asks.
+    fn of(config: &Config, agent: &str) -> Self {
+        let AguiConfig { path_prefix, enable_path_routing, agent_id_header, .. } = &config.agui;
+        let mut headers = Vec::new();
+        if let AuthConfig::TrustedHeader { header } = &config.server.auth {
+            headers.push(format!("{header}: somebody"));
         }
-        let header = format!("{}: {agent}", agui.agent_id_header);
-        Self { path: prefix.clone(), header: Some(header) }
+        if *enable_path_routing {
+            return Self { path: format!("{path_prefix}/{agent}"), headers };
+        }
+        headers.push(format!("{agent_id_header}: {agent}"));
+        Self { path: path_prefix.clone(), headers }
     }
 
     /// A line that works when it is pasted into a shell.
     fn line(&self, address: SocketAddr) -> String {
-        let reachable: IpAddr = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        let host = SocketAddr::new(reachable, address.port());
+        let host = SocketAddr::new(reachable(address.ip()), address.port());
         let path = &self.path;
-        let header =
-            self.header.as_ref().map(|header| format!(" -H '{header}'")).unwrap_or_default();
+        let header: String = self.headers.iter().map(|header| format!(" -H '{header}'")).collect();
         // Brackets of an IPv6 address and braces would be patterns for curl.
         format!(
             "Try: curl -gN 'http://{host}{path}' -H 'Content-Type: application/json'{header} -d \
              '{{\"threadId\":\"t1\",\"runId\":\"r1\",\"protocolVersion\":\"1.0\",\"messages\":\
              [{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"hello\"}}]}}'\n"
         )
+    }
+}
+
+/// The address at which a program on this machine reaches what listens on `ip`.
+pub(super) fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
     }
 }
 
@@ -133,63 +106,25 @@ fn stopped() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{self, Source};
 
-    fn line(agui: &AguiConfig, address: &str) -> String {
-        let line = Example::of(agui, "default").line(address.parse().unwrap());
+    fn line(config: &Config, address: &str) -> String {
+        let line = Example::of(config, "default").line(address.parse().unwrap());
         line.split(" -d ").next().unwrap().to_owned()
-    }
-
-    /// What starting with this text and these variables is refused for.
-    fn faults(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
-        let source = Source::Text { name: "test.yaml".into(), text: text.to_owned() };
-        let Loaded { config, places, .. } =
-            config::load(source, &variables.iter().copied().collect()).unwrap();
-        let errors = Registry::from_config(&config).unwrap_err();
-        errors.iter().map(|error| placed(error, &places)).collect()
-    }
-
-    #[test]
-    fn faults_of_agents_stand_at_their_place() {
-        let text = "agentscope:\n  agui: {default-agent-id: nobody}\n  agents:\n    a.b:\n      \
-                    type: scripted\n      turns:\n        - events: ['{}', '{\"@\": \"end\"}', 'x']\n";
-        let line = "\n  7 |         - events: ['{}', '{\"@\": \"end\"}', 'x']\n    |";
-        assert_eq!(
-            faults(text, &[]),
-            [
-                format!(
-                    "test.yaml:7:20: agentscope.agents.\"a.b\".turns[0].events[0]: neither an agent \
-                     event (`type`) nor a directive (`@`){line}                    ^"
-                ),
-                format!(
-                    "test.yaml:7:42: agentscope.agents.\"a.b\".turns[0].events[2]: not JSON, column \
-                     1: expected value{line}                                          ^"
-                ),
-                "test.yaml:2:28: agentscope.agui.default-agent-id: there is no agent `nobody`; \
-                 agents: a.b\n  2 |   agui: {default-agent-id: nobody}\n    |                            ^"
-                    .to_owned(),
-            ]
-        );
-        let sound = "agentscope: {agents: {a: {type: scripted, turns: [{events: []}]}}}";
-        assert_eq!(
-            faults(sound, &[("AGENTSCOPE_AGUI_DEFAULT_AGENT_ID", "nobody")]),
-            ["environment variable AGENTSCOPE_AGUI_DEFAULT_AGENT_ID: \
-              agentscope.agui.default-agent-id: there is no agent `nobody`; agents: a"]
-        );
     }
 
     #[test]
     fn the_example_names_an_address_and_a_route_that_work() {
-        let mut agui = AguiConfig::default();
+        let mut config = Config::default();
         assert_eq!(
-            line(&agui, "0.0.0.0:81"),
+            line(&config, "0.0.0.0:81"),
             "Try: curl -gN 'http://127.0.0.1:81/agui/default' -H 'Content-Type: application/json'"
         );
-        agui.enable_path_routing = false;
+        config.agui.enable_path_routing = false;
+        config.server.auth = AuthConfig::TrustedHeader { header: "x-user-id".parse().unwrap() };
         assert_eq!(
-            line(&agui, "[::]:81"),
+            line(&config, "[::]:81"),
             "Try: curl -gN 'http://[::1]:81/agui' -H 'Content-Type: application/json' \
-             -H 'X-Agent-Id: default'"
+             -H 'x-user-id: somebody' -H 'X-Agent-Id: default'"
         );
     }
 }

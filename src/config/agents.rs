@@ -29,6 +29,15 @@ pub struct AgentConfig {
     pub kind: AgentKind,
 }
 
+impl AgentConfig {
+    /// The turns of a scripted agent; other agents have none.
+    pub fn turns(&self) -> &[Turn] {
+        match &self.kind {
+            AgentKind::Scripted(scripted) => &scripted.turns,
+        }
+    }
+}
+
 /// What an agent is (`type`).
 #[derive(Clone, Debug)]
 pub enum AgentKind {
@@ -168,8 +177,7 @@ fn read_turn(turn: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Turn
     let when = when(&turn.block("when"), faults);
     let (lines, origin) = match (turn.texts("events"), turn.text("script")) {
         (Some(events), None) => {
-            let lines = events.iter().enumerate();
-            let lines = lines.map(|(at, (line, _))| (at + 1, (*line).to_owned())).collect();
+            let lines = events.into_iter().map(|(at, line)| (at + 1, line.to_owned())).collect();
             (lines, PathBuf::from(turn.at("events")))
         }
         (None, Some(_)) => script(turn, folder, faults),

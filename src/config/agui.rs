@@ -6,6 +6,7 @@ use agui_adapter::{options::AdapterOptions, runtime_context::RuntimeContext};
 
 use super::{
     adapter,
+    place::item,
     threads::{self, ThreadsConfig},
     tree::{Block, Faults},
 };
@@ -48,6 +49,8 @@ pub enum ContextSource {
     Header(String),
     /// A query parameter.
     Query(String),
+    /// Who asks, as established by authentication.
+    Principal,
     /// A constant.
     Value(serde_json::Value),
 }
@@ -138,21 +141,35 @@ fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> S
 
 fn origins(block: &Block<'_>, default: Vec<String>, faults: &mut Faults<'_>) -> Vec<String> {
     let Some(origins) = block.texts("cors-allowed-origins") else { return default };
-    for (origin, path) in &origins {
-        let scheme = origin
-            .split_once("://")
-            .filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
-        if *origin != "*" && scheme.is_none() {
+    for (index, origin) in &origins {
+        if *origin != "*" && !is_origin(origin) {
             faults.value(
-                path,
-                "an origin is `*`, or scheme, host and port as in `http://localhost:3000`",
+                &item(&block.at("cors-allowed-origins"), *index),
+                "an origin is `*`, or scheme, host and port in lower case as in \
+                 `http://localhost:3000`, without a path",
             );
         }
     }
-    origins.into_iter().map(|(origin, _)| origin.to_owned()).collect()
+    origins.into_iter().map(|(_, origin)| origin.to_owned()).collect()
 }
 
-fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+/// Whether a browser can send this as the origin of a page: it sends scheme and host in lower case
+/// and nothing behind the port, and is compared letter by letter.
+fn is_origin(origin: &str) -> bool {
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    let of_scheme =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '.' | '-');
+    let of_host = |c: char| {
+        !(c.is_ascii_uppercase() || c.is_whitespace() || matches!(c, '/' | '?' | '#' | '@'))
+    };
+    scheme.starts_with(|c: char| c.is_ascii_lowercase())
+        && scheme.chars().all(of_scheme)
+        && !host.is_empty()
+        && host.chars().all(of_host)
+}
+
+/// The name of a header.
+pub(super) fn header(block: &Block<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     let name = block.text(key)?;
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
         faults.value(&block.at(key), "this cannot be the name of a header");
@@ -175,9 +192,13 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
         faults.key(entry.path(), "this name is the protocol's own and cannot be set");
         return None;
     }
+    if entry.boolean("principal") == Some(false) {
+        faults.value(&entry.at("principal"), "only true means something here");
+    }
     let sources = [
         header(entry, "header", faults).map(ContextSource::Header),
         entry.text("query").map(|name| ContextSource::Query(name.to_owned())),
+        entry.boolean("principal").map(|_| ContextSource::Principal),
         entry.json("value").map(ContextSource::Value),
     ];
     let mut sources = sources.into_iter().flatten();
@@ -185,7 +206,10 @@ fn context_source(name: &str, entry: &Block<'_>, faults: &mut Faults<'_>) -> Opt
         (Some(source), None) => Some(source),
         _ => {
             if !faults.within(entry.path()) {
-                faults.key(entry.path(), "exactly one of `header`, `query` and `value` is needed");
+                faults.key(
+                    entry.path(),
+                    "exactly one of `header`, `query`, `principal` and `value` is needed",
+                );
             }
             None
         }

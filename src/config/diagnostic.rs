@@ -106,6 +106,15 @@ impl ConfigErrors {
     }
 }
 
+impl ConfigErrors {
+    /// Adds faults of other files behind these.
+    #[must_use]
+    pub fn followed_by(mut self, others: ConfigErrors) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
 impl From<ConfigError> for ConfigErrors {
     fn from(error: ConfigError) -> Self {
         Self(vec![error])

@@ -3,6 +3,9 @@
 /// The demo configuration.
 pub const CONFIG: &str = include_str!("../../config/agentscope.yaml");
 
+/// The file that somebody begins with who writes a configuration of their own.
+pub const STARTER: &str = include_str!("../../config/starter.yaml");
+
 /// The demo scripts, by their path relative to the demo configuration. One line per file; a test
 /// compares the list with the folder.
 pub const DEMO_FILES: &[(&str, &str)] = &[

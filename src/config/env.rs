@@ -15,8 +15,9 @@ use super::{
     schema::{Key, Kind, variant},
 };
 
-/// Names with these beginnings are ours: an unknown one is an error.
-const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_"];
+/// Names with these beginnings are ours: an unknown one is an error. A slip in one of
+/// authentication would leave the server open.
+const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_", "SERVER_AUTH_"];
 /// Names with these beginnings may be ours; unknown ones are ignored with a warning.
 const SHARED: &[&str] = &["AGENTSCOPE_", "SERVER_"];
 

@@ -21,6 +21,16 @@ const SERVER: &[Key] = &[
         COUNT,
         "Runs at once; beyond it requests are answered with 429.",
     ),
+    key("auth", Kind::Variants(AUTH), "How the server knows who asks; without it, it does not."),
+];
+
+/// Key `server.auth`.
+const AUTH: &[Variant] = &[
+    Variant { name: "none", keys: &[] },
+    Variant {
+        name: "trusted-header",
+        keys: &[key("header", Kind::Text, "Header in which a proxy in front names the user.")],
+    },
 ];
 
 const AGENTSCOPE: &[Key] = &[
@@ -154,6 +164,7 @@ const AGENT_AGUI: &[Key] = &[
 static CONTEXT_SOURCE: Kind = Kind::Struct(&[
     key("header", Kind::Text, "The value of this request header."),
     key("query", Kind::Text, "The value of this query parameter."),
+    key("principal", Kind::Bool, "true: who asks, as `server.auth` has established."),
     key("value", Kind::Any, "This constant."),
 ]);
 
@@ -208,3 +219,6 @@ const WHEN: &[Key] = &[
     key("tool-result", Kind::Text, "The last message is a result of this tool."),
     key("always", Kind::Bool, "true: always."),
 ];
+
+#[cfg(test)]
+mod tests;

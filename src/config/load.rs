@@ -107,8 +107,32 @@ pub struct Loaded {
     pub places: Places,
 }
 
-/// Loads and checks a configuration; on failure all faults that were found.
+/// What a configuration says as far as it can be read, and all that is wrong with it.
+#[derive(Debug)]
+pub struct Survey {
+    /// The configuration; where something is wrong, a default stands in its place.
+    pub loaded: Loaded,
+    /// What is wrong; empty = it may be served as far as can be said without building the agents.
+    pub faults: Vec<ConfigError>,
+}
+
+/// Loads and checks a configuration.
+///
+/// # Errors
+///
+/// All faults that were found.
 pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigErrors> {
+    let Survey { loaded, faults } = survey(source, environment)?;
+    if faults.is_empty() { Ok(loaded) } else { Err(ConfigErrors::new(faults)) }
+}
+
+/// Loads a configuration and goes on past its faults, so that what else is wrong, in scripts for
+/// example, can be told together with them.
+///
+/// # Errors
+///
+/// When there is nothing to go on with: the source cannot be read, or is no YAML.
+pub fn survey(source: Source, environment: &Environment) -> Result<Survey, ConfigErrors> {
     let document = open(source, environment)?;
     let mut places = Places::default();
     let mut errors = Vec::new();
@@ -130,10 +154,7 @@ pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigE
     let mut faults = Faults::new(&places, errors);
     let root = Block::root(&merged);
     let config = read_sections(&root, folder, &mut faults);
-    let errors = faults.into_errors();
-    if !errors.is_empty() {
-        return Err(ConfigErrors::new(errors));
-    }
+    let faults = faults.into_errors();
     let mut warnings = config.warnings();
     if !from_env.ignored.is_empty() {
         warnings.push(format!(
@@ -141,15 +162,17 @@ pub fn load(source: Source, environment: &Environment) -> Result<Loaded, ConfigE
             from_env.ignored.join(", ")
         ));
     }
-    Ok(Loaded { config, warnings, origin: document.origin, places })
+    let loaded = Loaded { config, warnings, origin: document.origin, places };
+    Ok(Survey { loaded, faults })
 }
 
-fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
+/// Reads the sections of the merged layers.
+pub(super) fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
     let scope = root.block("agentscope");
     let agents = scope.block("agents");
     let agui = agui::read(&scope.block("agui"), faults);
     let agents = agents::read(&agents, &agui, folder, faults);
-    Config { server: server::read(&root.block("server")), agui, agents }
+    Config { server: server::read(&root.block("server"), faults), agui, agents }
 }
 
 /// A text to load.
@@ -239,6 +262,14 @@ fn read_layer(
         Some(ValueKind::Table(table)) => Ok(table),
         _ => Ok(Map::new()),
     }
+}
+
+/// The built-in configuration as a layer.
+#[cfg(test)]
+pub(super) fn built_in_layer() -> Map<String, Value> {
+    let (mut places, mut errors) = (Places::default(), Vec::new());
+    read_layer(&Document::built_in(), &Environment::default(), &mut places, &mut errors)
+        .unwrap_or_default()
 }
 
 fn has_agents(layer: &Map<String, Value>) -> bool {

@@ -26,9 +26,10 @@ use agui_adapter::options::{FrontendToolOutcome, SubagentEvents};
 pub use agents::{AgentConfig, AgentKind, ResumeCondition, ScriptedConfig, Turn, When};
 pub use agui::{AguiConfig, ContextSource};
 pub use diagnostic::{ConfigError, ConfigErrors};
+pub use embedded::STARTER;
 pub use json_schema::json_schema;
-pub use load::{Environment, Loaded, Origin, Source, load};
-pub use server::ServerConfig;
+pub use load::{Environment, Loaded, Origin, Source, Survey, load, survey};
+pub use server::{AuthConfig, ServerConfig};
 pub use threads::{OnUnanswered, ThreadsConfig};
 
 /// The whole configuration, checked.
@@ -69,6 +70,35 @@ impl Config {
                     .to_owned(),
             );
         }
+        warnings.extend(self.auth_warnings());
         warnings
     }
+
+    fn auth_warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.server.auth != AuthConfig::None {
+            return warnings;
+        }
+        if !is_loopback(&self.server.host) {
+            warnings.push(format!(
+                "server.auth is none and the server listens on {}: whoever reaches it can use \
+                 every agent, and all callers share their threads",
+                self.server.host
+            ));
+        }
+        let principals = self.agui.runtime_context.iter();
+        for (key, _) in principals.filter(|(_, source)| **source == ContextSource::Principal) {
+            warnings.push(format!(
+                "runtime-context: {key} will never have a value: server.auth is none"
+            ));
+        }
+        warnings
+    }
+}
+
+/// Whether only this machine can reach the address. A name is looked up when it is bound, so only
+/// the usual one counts.
+fn is_loopback(host: &str) -> bool {
+    let address = host.parse::<std::net::IpAddr>();
+    address.map_or_else(|_name| host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())
 }

@@ -26,6 +26,16 @@ impl SourceText {
     pub fn new(name: impl Into<String>, text: &str) -> Arc<Self> {
         Arc::new(Self { name: name.into(), lines: text.lines().map(str::to_owned).collect() })
     }
+
+    /// A text of which only these lines are known, by their numbers.
+    pub fn of_lines(name: impl Into<String>, known: &[(usize, String)]) -> Arc<Self> {
+        let mut lines = Vec::new();
+        for (number, line) in known {
+            lines.resize(number.saturating_sub(1), String::new());
+            lines.push(line.clone());
+        }
+        Arc::new(Self { name: name.into(), lines })
+    }
 }
 
 /// Where a value was written.

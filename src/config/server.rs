@@ -1,6 +1,12 @@
 //! Key `server`.
 
-use super::tree::Block;
+use http::HeaderName;
+
+use super::{
+    adapter,
+    agui::header,
+    tree::{Block, Faults},
+};
 
 /// Where and how the server listens.
 #[derive(Clone, Debug)]
@@ -13,6 +19,22 @@ pub struct ServerConfig {
     pub request_body_limit: usize,
     /// Runs at once; beyond it requests are answered with 429; default 10000.
     pub max_concurrent_runs: usize,
+    /// How the server knows who asks; default [`AuthConfig::None`].
+    pub auth: AuthConfig,
+}
+
+/// Key `server.auth`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AuthConfig {
+    /// Nobody is asked who they are: all callers are one.
+    #[default]
+    None,
+    /// A proxy in front has established who asks and says so in a header. Whoever can reach the
+    /// server without passing that proxy can be anybody.
+    TrustedHeader {
+        /// The header; default `X-User-Id`.
+        header: HeaderName,
+    },
 }
 
 impl Default for ServerConfig {
@@ -22,12 +44,13 @@ impl Default for ServerConfig {
             port: 8080,
             request_body_limit: 16 << 20,
             max_concurrent_runs: 10_000,
+            auth: AuthConfig::None,
         }
     }
 }
 
 /// Reads the section.
-pub(super) fn read(block: &Block<'_>) -> ServerConfig {
+pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ServerConfig {
     let default = ServerConfig::default();
     ServerConfig {
         host: block.text("host").map_or(default.host, str::to_owned),
@@ -38,5 +61,29 @@ pub(super) fn read(block: &Block<'_>) -> ServerConfig {
         max_concurrent_runs: block
             .integer("max-concurrent-runs")
             .unwrap_or(default.max_concurrent_runs),
+        auth: auth(block, faults),
     }
 }
+
+/// A block without `type` is refused and not taken for `none`: who writes it wants callers told
+/// apart.
+fn auth(server: &Block<'_>, faults: &mut Faults<'_>) -> AuthConfig {
+    let block = server.block("auth");
+    match block.text("type") {
+        Some("trusted-header") => AuthConfig::TrustedHeader {
+            header: header(&block, "header", faults)
+                .and_then(|name| name.parse().ok())
+                .unwrap_or(USER_ID),
+        },
+        Some(_) => AuthConfig::None,
+        None => {
+            if server.has("auth") {
+                adapter::missing(&block, "type", faults);
+            }
+            AuthConfig::None
+        }
+    }
+}
+
+/// The header that names the user unless another is configured.
+const USER_ID: HeaderName = HeaderName::from_static("x-user-id");

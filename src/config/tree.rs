@@ -71,12 +71,11 @@ impl<'a> Block<'a> {
         self.table?.get(key).map(|value| to_json(&value.kind))
     }
 
-    /// The texts of a list with their paths.
-    pub(super) fn texts(&self, key: &str) -> Option<Vec<(&'a str, String)>> {
+    /// The texts of a list with their places in it; what is no text is left out.
+    pub(super) fn texts(&self, key: &str) -> Option<Vec<(usize, &'a str)>> {
         let ValueKind::Array(items) = self.kind(key)? else { return None };
-        let path = self.at(key);
         let texts = items.iter().enumerate();
-        Some(texts.filter_map(|(n, value)| Some((as_text(&value.kind)?, item(&path, n)))).collect())
+        Some(texts.filter_map(|(n, value)| Some((n, as_text(&value.kind)?))).collect())
     }
 
     /// The blocks of a list.

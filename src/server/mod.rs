@@ -1,6 +1,7 @@
 //! HTTP: routes, CORS, errors before the stream, frames, shutdown. Knows no rule of the ledger.
 
 mod agent_id;
+mod auth;
 mod body;
 mod builder;
 mod encode;

@@ -2,7 +2,7 @@
 
 use axum::{
     Router,
-    middleware::from_fn,
+    middleware::{from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -10,6 +10,7 @@ use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
+    auth::authenticate,
     error::Problem,
     layers::{cors, identify, panicked},
     routes::{agents, health, run},
@@ -31,7 +32,9 @@ pub(super) fn build(state: AppState) -> Router {
             .route(&format!("{prefix}/run/{{agent}}"), post(run::with_path));
     }
     let cors = cors(state.agui());
+    // What stands above is for callers who are known; what stands below is for everybody.
     let router = router
+        .route_layer(from_fn_with_state(state.clone(), authenticate))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .fallback(not_found)

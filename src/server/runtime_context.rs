@@ -140,6 +140,7 @@ impl RuntimeContextResolver for Configured {
         let value = |source: &ContextSource| match source {
             ContextSource::Header(name) => request.header(name).map(Value::from),
             ContextSource::Query(name) => request.query(name).map(Value::from),
+            ContextSource::Principal => request.principal.name().map(Value::from),
             ContextSource::Value(value) => Some(value.clone()),
         };
         let entries = self.0.iter();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::runtime_context::Resolvers;
+use super::{auth::Authenticator, runtime_context::Resolvers};
 use crate::{
     agents::registry::Registry,
     config::{AguiConfig, Config, ServerConfig},
@@ -16,6 +16,7 @@ pub(super) struct AppState(Arc<Shared>);
 struct Shared {
     server: ServerConfig,
     agui: AguiConfig,
+    authenticator: Authenticator,
     agents: Registry,
     resolvers: Resolvers,
     runs: RunService,
@@ -29,7 +30,8 @@ impl AppState {
         runs: RunService,
     ) -> Self {
         let Config { server, agui, .. } = config;
-        Self(Arc::new(Shared { server, agui, agents, resolvers, runs }))
+        let authenticator = Authenticator::new(&server.auth);
+        Self(Arc::new(Shared { server, agui, authenticator, agents, resolvers, runs }))
     }
 
     pub(super) fn server(&self) -> &ServerConfig {
@@ -38,6 +40,10 @@ impl AppState {
 
     pub(super) fn agui(&self) -> &AguiConfig {
         &self.0.agui
+    }
+
+    pub(super) fn authenticator(&self) -> &Authenticator {
+        &self.0.authenticator
     }
 
     pub(super) fn agents(&self) -> &Registry {

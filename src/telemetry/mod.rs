@@ -28,6 +28,20 @@ impl LogFormat {
 #[error("expected a level or a list such as `info,agentscope_agui=debug`: {0}")]
 pub struct BadFilter(String);
 
+/// Whether [`init`] takes this filter.
+///
+/// # Errors
+///
+/// The filter cannot be understood.
+pub fn check(filter: &str) -> Result<(), BadFilter> {
+    parse(filter).map(|_filter| ())
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, BadFilter> {
+    let filter = if filter.trim().is_empty() { "info" } else { filter };
+    EnvFilter::try_new(filter).map_err(|error| BadFilter(error.to_string()))
+}
+
 /// Sends logs to stderr: what `filter` (`RUST_LOG`) lets through, empty = level info. A second
 /// call in one process changes nothing.
 ///
@@ -35,9 +49,7 @@ pub struct BadFilter(String);
 ///
 /// The filter cannot be understood.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), BadFilter> {
-    let filter = if filter.trim().is_empty() { "info" } else { filter };
-    let filter = EnvFilter::try_new(filter).map_err(|error| BadFilter(error.to_string()))?;
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(parse(filter)?);
     let lines = fmt::layer().with_writer(std::io::stderr);
     let set = match format {
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),

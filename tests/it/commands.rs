@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::support::sse::{Frame, frames};
 
-fn program(arguments: &[&str]) -> Command {
+pub(crate) fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentscope-agui"));
     command.args(arguments).env_clear();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn run(arguments: &[&str], stdin: &str) -> Output {
+pub(crate) fn run(arguments: &[&str], stdin: &str) -> Output {
     let mut child = program(arguments).spawn().unwrap();
     let mut sink = child.stdin.take().unwrap();
     // A program that fails early does not read to the end.
@@ -128,7 +128,7 @@ fn what_is_wrong_outside_has_exit_codes_of_its_own() {
         [
             "error: the configuration is not valid",
             "standard input:1:10: server.prot: unknown key; did you mean `port`? Valid keys: host, \
-             port, request-body-limit, max-concurrent-runs",
+             port, request-body-limit, max-concurrent-runs, auth",
             "  1 | server: {prot: 1}",
             "    |          ^",
         ]

@@ -82,7 +82,7 @@ fn values_out_of_range() {
              with it, and has only letters, digits, `-`, `_`, `.` and `~` between",
             "test.yaml:9:22: agentscope.agui.agent-id-header: this cannot be the name of a header",
             "test.yaml:10:28: agentscope.agui.cors-allowed-origins[0]: an origin is `*`, or \
-             scheme, host and port as in `http://localhost:3000`",
+             scheme, host and port in lower case as in `http://localhost:3000`, without a path",
         ]
     );
 }
@@ -113,10 +113,10 @@ fn what_is_missing_is_named_at_its_block() {
              and `as` is needed",
             "test.yaml:6:45: agentscope.agui.converters[2]: exactly one of `rename`, `drop: true` \
              and `as` is needed",
-            "test.yaml:7:23: agentscope.agui.runtime-context.a: exactly one of `header`, `query` \
-             and `value` is needed",
-            "test.yaml:7:30: agentscope.agui.runtime-context.b: exactly one of `header`, `query` \
-             and `value` is needed",
+            "test.yaml:7:23: agentscope.agui.runtime-context.a: exactly one of `header`, `query`, \
+             `principal` and `value` is needed",
+            "test.yaml:7:30: agentscope.agui.runtime-context.b: exactly one of `header`, `query`, \
+             `principal` and `value` is needed",
             "test.yaml:9:5: agentscope.agents.a: `type` is missing",
             "test.yaml:10:5: agentscope.agents.b: `type` is missing",
             "test.yaml:10:17: agentscope.agents.b.script: the file x.jsonl cannot be read: No such \
@@ -244,7 +244,7 @@ fn secrets_are_masked() {
     assert_eq!(
         errors("server:\n  api-key: sk-live-1\n"),
         "test.yaml:2:3: server.api-key: unknown key; valid keys: host, port, request-body-limit, \
-         max-concurrent-runs\n  2 |   api-key: ***\n    |   ^"
+         max-concurrent-runs, auth\n  2 |   api-key: ***\n    |   ^"
     );
     let context = "agentscope:\n  agui:\n    runtime-context:\n      apiToken: {value: ";
     assert_eq!(

@@ -7,6 +7,10 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod auth;
+#[cfg(test)]
+mod check;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
@@ -19,6 +23,8 @@ mod env_override;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod frontends;
 #[cfg(test)]
 mod idle;
@@ -30,6 +36,8 @@ mod limits;
 mod routing;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]

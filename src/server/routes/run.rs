@@ -26,26 +26,29 @@ use crate::{
 pub(in crate::server) async fn without_path(
     State(state): State<AppState>,
     Extension(id): Extension<RequestId>,
+    Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Result<Response, Problem> {
-    run(&state, &id, None, request).await
+    run(&state, &id, principal, None, request).await
 }
 
 /// `POST {prefix}/{agentId}` and `POST {prefix}/run/{agentId}`.
 pub(in crate::server) async fn with_path(
     State(state): State<AppState>,
     Extension(id): Extension<RequestId>,
+    Extension(principal): Extension<Principal>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     // A path that is not UTF-8 names no agent.
     let Path(agent) = path.map_err(|_rejection| agent_id::unknown())?;
-    run(&state, &id, Some(agent), request).await
+    run(&state, &id, principal, Some(agent), request).await
 }
 
 async fn run(
     state: &AppState,
     id: &RequestId,
+    principal: Principal,
     path_agent: Option<String>,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -58,7 +61,7 @@ async fn run(
     let body = body::read(&parts.headers, body, state.server().request_body_limit).await?;
     let input = Arc::new(body::parse(body, id).await?);
     let agent = named.find(state, &input)?;
-    let request = prepare(state, id, &named, &parts, agent, input)?;
+    let request = prepare(state, id, principal, &named, &parts, agent, input)?;
     let handle = state.runs().start(request).map_err(|error| match error {
         StartError::TooManyRuns => too_many(),
         StartError::ShuttingDown => stopping(),
@@ -77,12 +80,12 @@ const STREAM_HEADERS: [(HeaderName, HeaderValue); 3] = [
 fn prepare(
     state: &AppState,
     id: &RequestId,
+    principal: Principal,
     named: &Named,
     parts: &Parts,
     agent: &Registered,
     input: Arc<RunAgentInput>,
 ) -> Result<RunRequest, Problem> {
-    let principal = Principal::anonymous();
     let context = state.resolvers().resolve(&ContextRequest {
         parts,
         transport: "http",

@@ -106,9 +106,7 @@ impl TestServer {
 
     /// Runs to the end and gives the events.
     pub(crate) async fn run(&self, path: &str, input: &Value) -> Vec<Value> {
-        let body = self.start(path, input).await.text().await.unwrap();
-        check(&body, input);
-        only_events(&body)
+        checked(self.start(path, input).await, input).await
     }
 
     /// Tells the server to stop, without waiting for it.
@@ -120,6 +118,13 @@ impl TestServer {
     pub(crate) async fn stopped(self) {
         self.served.await.unwrap();
     }
+}
+
+/// The events of an answer to this input, which must obey the protocol.
+pub(crate) async fn checked(response: Response, input: &Value) -> Vec<Value> {
+    let body = response.text().await.unwrap();
+    check(&body, input);
+    only_events(&body)
 }
 
 /// All events of an answer that holds no comments.

@@ -1,0 +1,143 @@
+//! What the loader refuses beyond types and unknown keys, in the words of JSON Schema. Each rule
+//! has its twin in the reader of its section; a test compares the two on broken files.
+
+use serde_json::{Value, json};
+
+use super::{choice, written_as};
+use crate::config::agents::RESERVED_IDS;
+
+/// Makes a piece of the schema.
+type Rule = fn() -> Value;
+
+/// The rules by the end of the path at which they hold.
+const RULES: &[(&str, Rule)] = &[
+    ("agui.path-prefix", path_prefix),
+    ("agui.agent-id-header", header_name),
+    ("auth(trusted-header).header", header_name),
+    ("runtime-context.*.header", header_name),
+    ("cors-allowed-origins[]", origin),
+    ("agentscope.agui", credentials),
+    ("agui", native),
+    ("agui.server-side-memory", not_true),
+    ("agui.runtime-context", context_names),
+    ("runtime-context.*", one_source),
+    ("runtime-context.*.principal", not_false),
+    ("enrichers[](metadata)", metadata),
+    ("enrichers[](drop)", dropped),
+    ("converters[]", one_action),
+    ("agentscope.agents", agent_ids),
+    ("agents.*(scripted)", || one_of(&["turns", "script"])),
+    ("agents.*(scripted).turns", || json!({ "minItems": 1 })),
+    ("turns[]", || one_of(&["script", "events"])),
+    ("when.always", not_false),
+];
+
+/// The rules that hold at a path.
+pub(super) fn at(path: &str) -> impl Iterator<Item = Value> {
+    RULES.iter().filter(move |(place, _)| names(place, path)).map(|(_, rule)| rule())
+}
+
+/// The places that rules name.
+#[cfg(test)]
+pub(super) fn places() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|(place, _)| *place)
+}
+
+/// Whether a rule's place names the path: its end, from the beginning of a key on.
+pub(super) fn names(place: &str, path: &str) -> bool {
+    path.strip_suffix(place).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
+fn path_prefix() -> Value {
+    let mut rule = written_as("^(/[A-Za-z0-9._~-]+)+$");
+    rule["not"] = json!({ "enum": ["/healthz", "/readyz"] });
+    rule
+}
+
+fn header_name() -> Value {
+    written_as("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+}
+
+fn origin() -> Value {
+    written_as(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)$")
+}
+
+fn credentials() -> Value {
+    json!({
+        "if": {
+            "required": ["cors-allow-credentials"],
+            "properties": { "cors-allow-credentials": { "const": true } },
+        },
+        "then": {
+            "required": ["cors-allowed-origins"],
+            "properties": { "cors-allowed-origins": { "not": { "contains": { "const": "*" } } } },
+        },
+    })
+}
+
+fn native() -> Value {
+    json!({ "not": {
+        "required": ["emit-subagent-events-as-native", "subagent-events"],
+        "properties": {
+            "emit-subagent-events-as-native": { "const": true },
+            "subagent-events": { "enum": ["attributed", "custom", "native"] },
+        },
+    } })
+}
+
+fn not_true() -> Value {
+    json!({ "not": { "const": true } })
+}
+
+fn not_false() -> Value {
+    json!({ "not": { "const": false } })
+}
+
+fn context_names() -> Value {
+    json!({ "propertyNames": { "not": { "pattern": r"^(sessionId$|agui\.)" } } })
+}
+
+fn one_source() -> Value {
+    one_of(&["header", "query", "principal", "value"])
+}
+
+/// Exactly one of these keys.
+fn one_of(keys: &[&str]) -> Value {
+    let required: Vec<Value> = keys.iter().map(|key| json!({ "required": [key] })).collect();
+    json!({ "oneOf": required })
+}
+
+fn metadata() -> Value {
+    json!({
+        "required": ["set"],
+        "properties": { "set": { "type": "object", "propertyNames": { "not": { "const": "ag-ui" } } } },
+    })
+}
+
+fn dropped() -> Value {
+    json!({
+        "required": ["event"],
+        "properties": { "event": choice(&["CUSTOM", "RAW", "REASONING", "STEP", "STATE", "ACTIVITY"]) },
+        "if": { "required": ["name"], "properties": { "name": { "type": "string" } } },
+        "then": { "properties": { "event": choice(&["CUSTOM"]) } },
+    })
+}
+
+fn one_action() -> Value {
+    json!({
+        "required": ["custom"],
+        "oneOf": [
+            { "required": ["rename"] },
+            { "required": ["drop"], "properties": { "drop": not_false() } },
+            { "required": ["as"] },
+        ],
+    })
+}
+
+fn agent_ids() -> Value {
+    let taken: Vec<&str> = RESERVED_IDS.iter().copied().chain([".", ".."]).collect();
+    json!({
+        "minProperties": 1,
+        "propertyNames": { "pattern": "^[A-Za-z0-9._-]{1,64}$", "not": { "enum": taken } },
+    })
+}

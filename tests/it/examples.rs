@@ -1,0 +1,45 @@
+//! The configurations that the project ships: all are valid, for the loader and for the schema.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use agentscope_agui::{
+    agents::registry::Registry,
+    config::{self, Environment, Source},
+};
+
+use super::schema::schema_faults;
+
+/// All of them.
+fn shipped() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut found: Vec<PathBuf> = [folder.clone(), folder.join("examples")]
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn every_shipped_configuration_is_valid_and_has_an_example_of_its_own() {
+    let mut names = Vec::new();
+    for path in shipped() {
+        let source = Source::File(path.clone());
+        let loaded = config::load(source, &Environment::default());
+        let loaded = loaded.unwrap_or_else(|faults| panic!("{faults}"));
+        let faults = Registry::from_config(&loaded.config).err().unwrap_or_default();
+        assert_eq!(faults, [], "{}", path.display());
+        assert_eq!(loaded.warnings, Vec::<String>::new(), "{}", path.display());
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(schema_faults(&text), Vec::<String>::new(), "{}", path.display());
+        names.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+    }
+    for name in ["agentscope", "starter", "minimal", "behind-a-proxy", "several-agents"] {
+        assert!(names.iter().any(|found| found == name), "{name}");
+    }
+}

@@ -1,0 +1,213 @@
+//! The JSON Schema of the configuration against the loader: both refuse the same broken files and
+//! take the same odd ones.
+
+use std::sync::LazyLock;
+
+use agentscope_agui::config;
+use jsonschema::Validator;
+use serde_json::Value;
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::support::config::load;
+
+static SCHEMA: LazyLock<Validator> =
+    LazyLock::new(|| jsonschema::draft202012::new(&config::json_schema()).unwrap());
+
+/// What the schema finds wrong with a YAML text.
+pub(crate) fn schema_faults(text: &str) -> Vec<String> {
+    let documents = YamlLoader::load_from_str(text).unwrap();
+    let document = documents.first().map_or(Value::Null, json);
+    let document = if document.is_null() { Value::Object(Default::default()) } else { document };
+    SCHEMA
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
+fn json(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::Real(number) => number.parse::<f64>().unwrap().into(),
+        Yaml::Integer(number) => (*number).into(),
+        Yaml::String(text) => text.as_str().into(),
+        Yaml::Boolean(value) => (*value).into(),
+        Yaml::Array(items) => items.iter().map(json).collect(),
+        Yaml::Hash(entries) => entries
+            .iter()
+            .map(|(key, value)| (key.as_str().unwrap_or_default().to_owned(), json(value)))
+            .collect(),
+        Yaml::Null => Value::Null,
+        Yaml::Alias(_) | Yaml::BadValue => panic!("no value"),
+    }
+}
+
+/// Inside `agentscope.agui`.
+fn agui(line: &str) -> String {
+    format!("agentscope: {{agui: {{{line}}}}}\n")
+}
+
+/// One agent of this block.
+fn agent(block: &str) -> String {
+    format!("agentscope: {{agents: {{a: {block}}}}}\n")
+}
+
+/// One turn of this block.
+fn turn(block: &str) -> String {
+    agent(&format!("{{type: scripted, turns: [{block}]}}"))
+}
+
+#[test]
+fn what_the_loader_refuses_the_schema_refuses() {
+    let mut broken: Vec<String> = [
+        "just text",
+        "server: [1]",
+        "servre: {}",
+        "server: {prot: 1}",
+        "server: {port: 99999}",
+        "server: {port: -1}",
+        "server: {port: many}",
+        "server: {request-body-limit: 0}",
+        "server: {request-body-limit: 16M}",
+        "server: {max-concurrent-runs: 0}",
+        "server: {host: 1}",
+        "server: {auth: none}",
+        "server: {auth: }",
+        "server: {auth: {}}",
+        "server: {auth: {header: X-User-Id}}",
+        "server: {auth: {type: basic}}",
+        "server: {auth: {type: none, header: X-User-Id}}",
+        "server: {auth: {type: trusted-header, header: 'X User'}}",
+        "server: {auth: {type: trusted-header, trusted-header: {header: X-User-Id}}}",
+        "agentscope: {agents: {}}",
+        "agentscope: {agents: {a: }}",
+        "agentscope: {agents: {run: {type: scripted, turns: [{events: ['{}']}]}}}",
+        "agentscope: {agents: {'..': {type: scripted, turns: [{events: ['{}']}]}}}",
+        "agentscope: {agents: {'a b': {type: scripted, turns: [{events: ['{}']}]}}}",
+        "agentscope: {agui: {runtime-context: {sessionId: {value: 1}}}}",
+        "agentscope: {agui: {runtime-context: {agui.state: {value: 1}}}}",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    broken.extend(
+        [
+            "pathPrefix: /x",
+            "path-prefix: agui/",
+            "path-prefix: /healthz",
+            "agent-id-header: 'X Agent'",
+            "cors-enabled: maybe",
+            "cors-allowed-origins: ['http://a.example/']",
+            "cors-allowed-origins: ['http://A.example']",
+            "cors-allowed-origins: [a.example]",
+            "cors-allowed-origins: {a: b}",
+            "cors-allow-credentials: true",
+            "cors-allow-credentials: true, cors-allowed-origins: ['http://a.example', '*']",
+            "run-timeout: soon",
+            "run-timeout: -5s",
+            "run-timeout: PT",
+            "run-timeout: 1M2",
+            "heartbeat-interval: 1.5",
+            "subagent-events: attribted",
+            "emit-subagent-events-as-native: true, subagent-events: custom",
+            "server-side-memory: true",
+            "assume-peer: newest",
+            "enrichers: {type: timestamp}",
+            "enrichers: [timestamp]",
+            "enrichers: [~]",
+            "enrichers: [{type: nothing}]",
+            "enrichers: [{set: {a: 1}}]",
+            "enrichers: [{type: metadata}]",
+            "enrichers: [{type: metadata, set: {ag-ui: 1}}]",
+            "enrichers: [{type: timestamp, set: {a: 1}}]",
+            "enrichers: [{type: drop}]",
+            "enrichers: [{type: drop, event: RUN_FINISHED}]",
+            "enrichers: [{type: drop, event: RAW, name: a}]",
+            "converters: [{drop: true}]",
+            "converters: [{custom: a}]",
+            "converters: [{custom: a, drop: false}]",
+            "converters: [{custom: a, rename: b, as: step}]",
+            "converters: [{custom: a, as: text}]",
+            "runtime-context: {a: {}}",
+            "runtime-context: {a: }",
+            "runtime-context: {a: {query: q, header: h}}",
+            "runtime-context: {a: {principal: false}}",
+            "runtime-context: {a: {header: 'X Y'}}",
+        ]
+        .map(agui),
+    );
+    broken.extend(
+        [
+            "[x]",
+            "{}",
+            "{type: reactt}",
+            "{script: x.jsonl}",
+            "{type: scripted}",
+            "{type: scripted, turns: []}",
+            "{type: scripted, turns: [{events: ['{}']}], script: x.jsonl}",
+            "{type: scripted, turns: [{events: ['{}']}], name: 4.10}",
+            "{type: scripted, turns: [{events: ['{}']}], modle: x}",
+            "{type: scripted, turns: [{events: ['{}']}], agui: {echo-input: true}}",
+            "{type: scripted, turns: [{events: ['{}']}], agui: {run-timeout: soon}}",
+        ]
+        .map(agent),
+    );
+    broken.extend(
+        [
+            "{}",
+            "{script: x.jsonl, events: ['{}']}",
+            "{events: [1e3]}",
+            "{events: '{}'}",
+            "{when: {always: false}, events: ['{}']}",
+            "{when: {resume: maybe}, events: ['{}']}",
+            "{when: {text: true}, events: ['{}']}",
+            "{when: {any: x}, events: ['{}']}",
+        ]
+        .map(turn),
+    );
+    for text in broken {
+        assert!(load(&text, &[]).is_err(), "the loader takes {text}");
+        assert!(!schema_faults(&text).is_empty(), "the schema takes {text}");
+    }
+}
+
+#[test]
+fn what_the_loader_takes_the_schema_takes() {
+    let mut odd: Vec<String> = [
+        "",
+        "server:\nagentscope:\n",
+        "server: {port: '80', host: ~}",
+        "server: {port: '${PORT:80}', request-body-limit: '${LIMIT:1MiB}'}",
+        "server: {request-body-limit: 16 mb}",
+        "server: {auth: {type: Trusted_Header}}",
+        "server: {auth: {type: none}}",
+        "agentscope: {agui: , agents: }",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    odd.extend(
+        [
+            "cors-enabled: 1, echo-input: 'Yes', emit-step-events: off",
+            "cors-enabled: '${CORS:true}'",
+            "cors-allowed-origins: 'http://a.example,http://b.example:81'",
+            "cors-allowed-origins: ['https://[::1]:3000', 'capacitor://localhost']",
+            "cors-allow-credentials: true, cors-allowed-origins: ['http://a.example']",
+            "run-timeout: 1h30m, heartbeat-interval: pt0.25s",
+            "run-timeout: 0",
+            "run-timeout: P1DT1S",
+            "run-timeout: '${LIMIT:10m}'",
+            "subagent-events: NATIVE, default-tool-merge-mode: frontendOnly",
+            "subagent-events: auto, emit-subagent-events-as-native: true",
+            "path-prefix: '${PREFIX:/x}'",
+            "server-side-memory: false",
+            "enrichers: [{type: RAW_EVENT}, {type: drop, event: custom, name: a}]",
+            "enrichers: [{type: metadata, set: {a: {b: [1, ~]}}}]",
+            "converters: [{custom: a, rename: b, drop: false}, {custom: a, drop: true}]",
+            "runtime-context: {a: {principal: true}, b: {value: ~}, c: {value: {x: 1}}}",
+        ]
+        .map(agui),
+    );
+    odd.extend(["{when: , events: []}", "{events: ['{}']}"].map(turn));
+    for text in odd {
+        let loaded = load(&text, &[]);
+        assert!(loaded.is_ok(), "the loader refuses {text}: {}", loaded.unwrap_err());
+        assert_eq!(schema_faults(&text), Vec::<String>::new(), "{text}");
+    }
+}
