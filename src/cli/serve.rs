@@ -3,9 +3,11 @@
 use std::{
     future::Future,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
 };
 
 use anyhow::{Context, anyhow};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{CONFIG, Failure, ServeArguments, UNAVAILABLE, load};
 use crate::{
@@ -17,6 +19,9 @@ use crate::{
     server::Server,
     telemetry::{self, LogFormat},
 };
+
+/// How long tasks may take to end once everything is served.
+const LET_GO: Duration = Duration::from_millis(200);
 
 pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
     start_logs()?;
@@ -34,7 +39,10 @@ pub(super) fn run(arguments: ServeArguments) -> Result<(), Failure> {
         .build()
         .context("the runtime cannot be started")
         .map_err(|error| Failure::new(UNAVAILABLE, error))?;
-    runtime.block_on(serve(config, agents)).map_err(|error| Failure::new(UNAVAILABLE, error))
+    let served = runtime.block_on(serve(config, agents));
+    // An agent that does not yield must not hold up the end.
+    runtime.shutdown_timeout(LET_GO);
+    served.map_err(|error| Failure::new(UNAVAILABLE, error))
 }
 
 /// Logs come first, so that everything after them can be told.
@@ -67,14 +75,14 @@ async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
     let first = agents.default_agent().or_else(|| agents.iter().next());
     let example = first.map(|agent| Example::of(&config.agui, &agent.info.id));
     // First of all, so that no signal finds the program without its shutdown.
-    let stopped = stopped()?;
+    let (drain, stop) = signals()?;
     let bound = Server::bind(config, agents).await?;
     let address = bound.local_addr();
     tracing::info!(address = %address, "listening");
     if let Some(example) = example {
         super::print(&example.line(address));
     }
-    bound.serve(stopped).await?;
+    bound.serve(drain, stop).await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -116,18 +124,40 @@ impl Example {
     }
 }
 
-/// Resolves on the first signal that asks the process to end.
-fn stopped() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).context("no signals on this system")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("no signals on this system")?;
-    Ok(async move {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        };
-        tracing::info!(signal = name, "stopping");
-    })
+/// Resolve on the first and on the second signal that asks the process to end.
+fn signals() -> anyhow::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    let (mut ours, mut theirs) = (Signals::new()?, Signals::new()?);
+    let first = async move {
+        let name = ours.next().await;
+        tracing::info!(signal = name, "told to end");
+    };
+    let second = async move {
+        theirs.next().await;
+        let name = theirs.next().await;
+        tracing::info!(signal = name, "told again: stopping at once");
+    };
+    Ok((first, second))
+}
+
+/// The signals that ask the process to end. Each listener gets all of them.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("no signals on this system");
+        let terminate = listen(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Key `server`.
 
+use std::time::Duration;
+
 use super::tree::Block;
 
 /// Where and how the server listens.
@@ -13,6 +15,9 @@ pub struct ServerConfig {
     pub request_body_limit: usize,
     /// Runs at once; beyond it requests are answered with 429; default 10000.
     pub max_concurrent_runs: usize,
+    /// How long runs may go on when the server is told to end; zero = not at all; default 25 s,
+    /// since orchestrators kill 30 s after they ask.
+    pub shutdown_grace: Duration,
 }
 
 impl Default for ServerConfig {
@@ -22,6 +27,7 @@ impl Default for ServerConfig {
             port: 8080,
             request_body_limit: 16 << 20,
             max_concurrent_runs: 10_000,
+            shutdown_grace: Duration::from_secs(25),
         }
     }
 }
@@ -38,5 +44,8 @@ pub(super) fn read(block: &Block<'_>) -> ServerConfig {
         max_concurrent_runs: block
             .integer("max-concurrent-runs")
             .unwrap_or(default.max_concurrent_runs),
+        shutdown_grace: block
+            .duration("shutdown-grace")
+            .map_or(default.shutdown_grace, Option::unwrap_or_default),
     }
 }
