@@ -94,3 +94,6 @@ fn cut(connections: &Connections) {
     tracing::warn!("connections or agents were still under way and are cut");
     connections.cut();
 }
+
+#[cfg(test)]
+mod tests;
