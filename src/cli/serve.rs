@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 
 use super::{CONFIG, Failure, ServeArguments, UNAVAILABLE, load};
 use crate::{
@@ -126,20 +129,24 @@ impl Example {
 
 /// Resolve on the first and on the second signal that asks the process to end.
 fn signals() -> anyhow::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
-    let (mut ours, mut theirs) = (Signals::new()?, Signals::new()?);
+    let mut signals = Signals::new()?;
+    let (hand_over, handed_over) = oneshot::channel();
     let first = async move {
-        let name = ours.next().await;
+        let name = signals.next().await;
         tracing::info!(signal = name, "told to end");
+        hand_over.send(signals).ok();
     };
     let second = async move {
-        theirs.next().await;
-        let name = theirs.next().await;
+        let Ok(mut signals): Result<Signals, _> = handed_over.await else {
+            return std::future::pending().await;
+        };
+        let name = signals.next().await;
         tracing::info!(signal = name, "told again: stopping at once");
     };
     Ok((first, second))
 }
 
-/// The signals that ask the process to end. Each listener gets all of them.
+/// The signals that ask the process to end.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
