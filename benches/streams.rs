@@ -211,7 +211,7 @@ async fn serve() -> Done<SocketAddr> {
         .map_err(|faults| format!("{faults:?}"))?;
     let bound = ServerBuilder::new(config, agents).bind().await?;
     let address = bound.local_addr();
-    TaskTracker::new().spawn(async move { bound.serve(std::future::pending()).await });
+    TaskTracker::new().spawn(bound.serve(std::future::pending(), std::future::pending()));
     Ok(address)
 }
 

@@ -3,9 +3,14 @@
 use std::{
     future::Future,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
 };
 
 use anyhow::Context;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 
 use super::{ConfigArguments, Failure, UNAVAILABLE, configured::Configured};
 use crate::{
@@ -13,6 +18,9 @@ use crate::{
     config::{AguiConfig, AuthConfig, Config},
     server::Server,
 };
+
+/// How long tasks may take to end once everything is served.
+const LET_GO: Duration = Duration::from_millis(200);
 
 pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
     let Configured { logs, config, agents, warnings, origin } = Configured::load(arguments)?;
@@ -26,21 +34,24 @@ pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
         .build()
         .context("the runtime cannot be started")
         .map_err(|error| Failure::new(UNAVAILABLE, error))?;
-    runtime.block_on(serve(config, agents)).map_err(|error| Failure::new(UNAVAILABLE, error))
+    let served = runtime.block_on(serve(config, agents));
+    // An agent that does not yield must not hold up the end.
+    runtime.shutdown_timeout(LET_GO);
+    served.map_err(|error| Failure::new(UNAVAILABLE, error))
 }
 
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
     let first = agents.default_agent().or_else(|| agents.iter().next());
     let example = first.map(|agent| Example::of(&config, &agent.info.id));
     // First of all, so that no signal finds the program without its shutdown.
-    let stopped = stopped()?;
+    let (drain, stop) = signals()?;
     let bound = Server::bind(config, agents).await?;
     let address = bound.local_addr();
     tracing::info!(address = %address, "listening");
     if let Some(example) = example {
         super::print(&example.line(address));
     }
-    bound.serve(stopped).await?;
+    bound.serve(drain, stop).await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -89,18 +100,44 @@ pub(super) fn reachable(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Resolves on the first signal that asks the process to end.
-fn stopped() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).context("no signals on this system")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("no signals on this system")?;
-    Ok(async move {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
+/// Resolve on the first and on the second signal that asks the process to end.
+fn signals() -> anyhow::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    let mut signals = Signals::new()?;
+    let (hand_over, handed_over) = oneshot::channel();
+    let first = async move {
+        let name = signals.next().await;
+        tracing::info!(signal = name, "told to end");
+        hand_over.send(signals).ok();
+    };
+    let second = async move {
+        let Ok(mut signals): Result<Signals, _> = handed_over.await else {
+            return std::future::pending().await;
         };
-        tracing::info!(signal = name, "stopping");
-    })
+        let name = signals.next().await;
+        tracing::info!(signal = name, "told again: stopping at once");
+    };
+    Ok((first, second))
+}
+
+/// The signals that ask the process to end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("no signals on this system");
+        let terminate = listen(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ pub struct AguiConfig {
     pub run_timeout: Option<Duration>,
     /// A comment line after this long a silence; `None` = off; default 15 s.
     pub heartbeat_interval: Option<Duration>,
+    /// A connection that takes no byte for this long, although there are some to write, is closed;
+    /// `None` = never; default 30 s.
+    pub write_timeout: Option<Duration>,
+    /// How long events are gathered before a write; `None` = they leave at once; default `None`.
+    pub coalesce_window: Option<Duration>,
     /// Agent for requests that name none; `None` = unset.
     pub default_agent_id: Option<String>,
     /// Whether the agent may stand in the path; default true.
@@ -64,6 +69,8 @@ impl Default for AguiConfig {
             cors_allow_credentials: false,
             run_timeout: Some(Duration::from_secs(600)),
             heartbeat_interval: Some(Duration::from_secs(15)),
+            write_timeout: Some(Duration::from_secs(30)),
+            coalesce_window: None,
             default_agent_id: None,
             enable_path_routing: true,
             agent_id_header: "X-Agent-Id".to_owned(),
@@ -89,6 +96,8 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
         heartbeat_interval: block
             .duration("heartbeat-interval")
             .unwrap_or(default.heartbeat_interval),
+        write_timeout: block.duration("write-timeout").unwrap_or(default.write_timeout),
+        coalesce_window: block.duration("coalesce-window").unwrap_or(default.coalesce_window),
         default_agent_id: block.text("default-agent-id").map(str::to_owned),
         enable_path_routing: flag("enable-path-routing", default.enable_path_routing),
         agent_id_header: header(block, "agent-id-header", faults)

@@ -21,6 +21,11 @@ const SERVER: &[Key] = &[
         COUNT,
         "Runs at once; beyond it requests are answered with 429.",
     ),
+    key(
+        "shutdown-grace",
+        Kind::Duration,
+        "How long runs may go on when the server is told to end.",
+    ),
     key("auth", Kind::Variants(AUTH), "How the server knows who asks; without it, it does not."),
 ];
 
@@ -89,6 +94,12 @@ pub const AGUI: &[Key] = &[
     key("cors-allow-credentials", Kind::Bool, "Browsers may send credentials."),
     RUN_TIMEOUT,
     key("heartbeat-interval", Kind::Duration, "A comment line after such a silence; 0 = off."),
+    key(
+        "write-timeout",
+        Kind::Duration,
+        "A client that takes nothing for so long is cut off; 0 = never.",
+    ),
+    key("coalesce-window", Kind::Duration, "Events are gathered so long before a write; 0 = off."),
     key("default-agent-id", Kind::Text, "Agent for requests that name none."),
     key("enable-path-routing", Kind::Bool, "The agent may stand in the path."),
     key("agent-id-header", Kind::Text, "Header that names the agent."),

@@ -1,5 +1,7 @@
 //! Key `server`.
 
+use std::time::Duration;
+
 use http::HeaderName;
 
 use super::{
@@ -21,6 +23,9 @@ pub struct ServerConfig {
     pub max_concurrent_runs: usize,
     /// How the server knows who asks; default [`AuthConfig::None`].
     pub auth: AuthConfig,
+    /// How long runs may go on when the server is told to end; zero = not at all; default 25 s,
+    /// since orchestrators kill 30 s after they ask.
+    pub shutdown_grace: Duration,
 }
 
 /// Key `server.auth`.
@@ -45,6 +50,7 @@ impl Default for ServerConfig {
             request_body_limit: 16 << 20,
             max_concurrent_runs: 10_000,
             auth: AuthConfig::None,
+            shutdown_grace: Duration::from_secs(25),
         }
     }
 }
@@ -62,6 +68,9 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ServerConfig {
             .integer("max-concurrent-runs")
             .unwrap_or(default.max_concurrent_runs),
         auth: auth(block, faults),
+        shutdown_grace: block
+            .duration("shutdown-grace")
+            .map_or(default.shutdown_grace, Option::unwrap_or_default),
     }
 }
 

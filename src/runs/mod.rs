@@ -1,6 +1,6 @@
 //! Runs: from a parsed request to batches of AG-UI events.
 //!
-//! [`RunService`] starts runs and is the only place besides the server's shutdown that spawns
+//! [`RunService`] starts runs and is the only place besides the server's connections that spawns
 //! tasks. The pipeline strings the stages together, the [`ledger`] keeps one run per thread and
 //! the open interrupts between runs. No HTTP type may appear here: tests and other transports
 //! use this room directly.

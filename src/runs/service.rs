@@ -121,10 +121,13 @@ pub(super) struct Shared {
     pub(super) threads: ThreadsConfig,
     /// The runs of this process, for those who join them.
     pub(super) live: Live,
+    /// Cancelled when no run may begin any more.
+    draining: CancellationToken,
     /// Cancelled when all runs have to end.
     pub(super) stopping: CancellationToken,
     pub(super) tasks: TaskTracker,
     slots: Arc<Semaphore>,
+    max_runs: u32,
 }
 
 /// The runs under way, by thread. Used at the beginning and the end of a run only.
@@ -154,6 +157,7 @@ impl Live {
 impl RunService {
     /// A service that allows `max_runs` runs at once.
     pub fn new(max_runs: usize, threads: ThreadsConfig, setup: RunServiceSetup) -> Self {
+        let max_runs = u32::try_from(max_runs.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let RunServiceSetup { sources, extensions, factory, store } = setup;
         let limits = MemoryLimits {
             idle: threads.max_thread_sessions,
@@ -174,9 +178,11 @@ impl RunService {
             factory,
             threads,
             live: Live::default(),
+            draining: CancellationToken::new(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            slots: Arc::new(Semaphore::new(max_runs.min(Semaphore::MAX_PERMITS))),
+            slots: Arc::new(Semaphore::new(max_runs as usize)),
+            max_runs,
         }))
     }
 
@@ -184,12 +190,13 @@ impl RunService {
     ///
     /// # Errors
     ///
-    /// When there are too many runs, or the server stops.
+    /// When there are too many runs, or no more are taken.
     pub fn start(&self, request: RunRequest) -> Result<RunHandle, StartError> {
-        if self.is_stopping() {
+        let slot = Arc::clone(&self.0.slots).try_acquire_owned();
+        // Asked behind the slot: a drain waits for everyone who has one.
+        if self.is_draining() {
             return Err(StartError::ShuttingDown);
         }
-        let slot = Arc::clone(&self.0.slots).try_acquire_owned();
         let slot = slot.map_err(|_full| StartError::TooManyRuns)?;
         let (outlet, events) = Outlet::new();
         let run = pipeline::run(Arc::clone(&self.0), request, outlet);
@@ -212,18 +219,32 @@ impl RunService {
         &self.0.ledger
     }
 
+    /// Starts no more runs; those under way go on.
+    pub fn drain(&self) {
+        self.0.draining.cancel();
+    }
+
+    /// Whether [`RunService::drain`] or [`RunService::stop`] was called.
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.is_cancelled()
+    }
+
+    /// Waits until no run is left; only after [`RunService::drain`]. An agent that does not let go
+    /// of a run that has ended does not count.
+    pub async fn drained(&self) {
+        // Whoever has all slots knows that nobody else has one. The semaphore is never closed.
+        self.0.slots.acquire_many(self.0.max_runs).await.ok();
+    }
+
     /// Ends all runs with RUN_ERROR `SERVER_SHUTTING_DOWN` and starts no more.
     pub fn stop(&self) {
+        self.drain();
         self.0.stopping.cancel();
         self.0.tasks.close();
     }
 
-    /// Whether [`RunService::stop`] was called.
-    pub fn is_stopping(&self) -> bool {
-        self.0.stopping.is_cancelled()
-    }
-
-    /// Waits until all runs have ended; only after [`RunService::stop`].
+    /// Waits until all runs have ended and all agents have let go; only after
+    /// [`RunService::stop`].
     pub async fn stopped(&self) {
         self.0.tasks.wait().await;
     }

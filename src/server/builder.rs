@@ -3,13 +3,13 @@
 use std::{fmt, future::Future, io, net::SocketAddr, sync::Arc};
 
 use agui_adapter::outbound::{AdapterFactory, Extensions};
-use axum::{Router, serve::ListenerExt};
+use axum::Router;
 use tokio::net::TcpListener;
 
 use super::{
     router,
     runtime_context::{Resolvers, RuntimeContextResolver},
-    shutdown,
+    shutdown::{self, Times},
     state::AppState,
 };
 use crate::{
@@ -57,7 +57,7 @@ impl Server {
 /// let config = Config::default();
 /// let agents = Registry::builder().build(&config).map_err(|faults| faults[0].clone())?;
 /// let bound = ServerBuilder::new(config, agents).resolver(0, Arc::new(Locale)).bind().await?;
-/// bound.serve(std::future::pending()).await?;
+/// bound.serve(std::future::pending(), std::future::pending()).await;
 /// # Ok(())
 /// # }
 /// ```
@@ -114,10 +114,12 @@ impl ServerBuilder {
         let shown = format!("{}:{}", address.0, address.1);
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| ServeError::Bind { address: shown, error })?;
-        let local = listener.local_addr().map_err(ServeError::Serve)?;
+        let local = listener.local_addr().map_err(ServeError::Address)?;
         let runs = RunService::new(config.server.max_concurrent_runs, runs);
+        let times =
+            Times { grace: config.server.shutdown_grace, write_timeout: config.agui.write_timeout };
         let state = AppState::new(config, agents, resolvers, runs.clone());
-        Ok(Bound { listener, local, router: router::build(state), runs })
+        Ok(Bound { listener, local, router: router::build(state), runs, times })
     }
 }
 
@@ -134,6 +136,7 @@ pub struct Bound {
     local: SocketAddr,
     router: Router,
     runs: RunService,
+    times: Times,
 }
 
 impl Bound {
@@ -147,23 +150,15 @@ impl Bound {
         self.runs.clone()
     }
 
-    /// Serves until `stop` resolves; then ends all runs with `RUN_ERROR` and waits for the
-    /// connections to finish.
+    /// Serves until told to end.
     ///
-    /// # Errors
-    ///
-    /// When the listener fails.
-    pub async fn serve(
-        self,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ServeError> {
-        // A delta is small and must not wait for the acknowledgement of the one before.
-        let listener = self.listener.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
-            }
-        });
-        shutdown::serve(listener, self.router, self.runs, stop).await.map_err(ServeError::Serve)
+    /// When `drain` resolves, runs under way go on for up to the configured `shutdown-grace` while
+    /// new ones are refused with 503; this returns once the last one has ended and its client has
+    /// all of it. When `stop` resolves, or the grace is over, the runs that are left end with
+    /// `RUN_ERROR`, and this returns half a second later at the latest.
+    pub async fn serve(self, drain: impl Future<Output = ()>, stop: impl Future<Output = ()>) {
+        let Self { listener, router, runs, times, .. } = self;
+        shutdown::serve(listener, router, runs, times, drain, stop).await;
     }
 }
 
@@ -178,7 +173,7 @@ pub enum ServeError {
         /// Why.
         error: io::Error,
     },
-    /// The listener failed.
-    #[error("cannot serve: {0}")]
-    Serve(io::Error),
+    /// The system does not tell which address was bound.
+    #[error("cannot tell the address: {0}")]
+    Address(io::Error),
 }

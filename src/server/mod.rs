@@ -1,5 +1,6 @@
 //! HTTP: routes, CORS, errors before the stream, frames, shutdown. Knows no rule of the ledger.
 
+mod accept;
 mod agent_id;
 mod auth;
 mod body;
@@ -11,6 +12,7 @@ mod router;
 mod routes;
 mod runtime_context;
 mod shutdown;
+mod socket;
 mod state;
 
 pub use builder::{Bound, ServeError, Server, ServerBuilder};

@@ -128,7 +128,7 @@ fn what_is_wrong_outside_has_exit_codes_of_its_own() {
         [
             "error: the configuration is not valid",
             "standard input:1:10: server.prot: unknown key; did you mean `port`? Valid keys: host, \
-             port, request-body-limit, max-concurrent-runs, auth",
+             port, request-body-limit, max-concurrent-runs, shutdown-grace, auth",
             "  1 | server: {prot: 1}",
             "    |          ^",
         ]

@@ -1,6 +1,6 @@
 //! The configuration: what loads, what does not, and what the errors say, to the letter.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use agentscope_agui::config::{self, Config, ContextSource, Environment, Source};
 use agui_adapter::options::{AdapterOptions, ConverterAction, EnricherSpec, SubagentEvents};
@@ -25,6 +25,9 @@ fn an_empty_file_serves_the_demo_agents_with_the_documented_defaults() {
     assert_eq!(config.server.port, 8080);
     assert_eq!(config.server.request_body_limit, 16 << 20);
     assert_eq!(config.server.max_concurrent_runs, 10_000);
+    assert_eq!(config.server.shutdown_grace, Duration::from_secs(25));
+    assert_eq!(config.agui.write_timeout, Some(Duration::from_secs(30)));
+    assert_eq!(config.agui.coalesce_window, None);
     assert_eq!(config.agui.path_prefix, "/agui");
     assert_eq!(config.agui.adapter, AdapterOptions::default());
     assert_eq!(config.agents.len(), 20);
@@ -68,7 +71,7 @@ fn every_fault_of_a_file_is_told_at_once_with_its_place() {
     assert_eq!(
         errors(text),
         "test.yaml:2:3: server.prot: unknown key; did you mean `port`? Valid keys: host, port, \
-         request-body-limit, max-concurrent-runs, auth\n  2 |   prot: 8080\n    |   ^\n\
+         request-body-limit, max-concurrent-runs, shutdown-grace, auth\n  2 |   prot: 8080\n    |   ^\n\
          test.yaml:3:9: server.port: expected a whole number from 0 to 65535, found `99999`\n  3 |   port: 99999\n    |         ^\n\
          test.yaml:6:5: agentscope.agui.pathPrefix: unknown key; keys are written in kebab-case: \
          `path-prefix`\n  6 |     pathPrefix: /x\n    |     ^\n\
@@ -164,7 +167,7 @@ fn switches_of_an_agent_lie_over_the_servers() {
     );
     let config = load(&text);
     let agent = &config.agents["default"];
-    assert_eq!(agent.run_timeout, Some(std::time::Duration::from_secs(2)));
+    assert_eq!(agent.run_timeout, Some(Duration::from_secs(2)));
     let expected = AdapterOptions {
         enable_reasoning: true,
         emit_token_usage: true,

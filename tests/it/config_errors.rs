@@ -244,7 +244,7 @@ fn secrets_are_masked() {
     assert_eq!(
         errors("server:\n  api-key: sk-live-1\n"),
         "test.yaml:2:3: server.api-key: unknown key; valid keys: host, port, request-body-limit, \
-         max-concurrent-runs, auth\n  2 |   api-key: ***\n    |   ^"
+         max-concurrent-runs, shutdown-grace, auth\n  2 |   api-key: ***\n    |   ^"
     );
     let context = "agentscope:\n  agui:\n    runtime-context:\n      apiToken: {value: ";
     assert_eq!(

@@ -19,6 +19,8 @@ mod config_errors;
 #[cfg(test)]
 mod cors;
 #[cfg(test)]
+mod drain;
+#[cfg(test)]
 mod env_override;
 #[cfg(test)]
 mod errors;

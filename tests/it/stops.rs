@@ -166,6 +166,56 @@ async fn a_server_that_stops_ends_its_streams_in_order() {
 }
 
 #[tokio::test]
+async fn a_server_that_drains_waits_for_its_runs() {
+    let gate = Arc::new(Notify::new());
+    let wait = Arc::clone(&gate);
+    let agent = agent("a", move |_request| {
+        let wait = Arc::clone(&wait);
+        let late = stream::once(async move { wait.notified().await }).map(|()| Ok(end()));
+        stream::iter([Ok(start())]).chain(late)
+    });
+    let mut server = TestServer::of(vec![agent]).await;
+    let mut reader = Reader::new(server.start("/agui/a", &input("t", "r")).await);
+    assert_eq!(reader.event().await, Some(expected::started("t", "r")));
+    server.tell_to_drain();
+    while server.get("/readyz").send().await.unwrap().status() != 503 {}
+    let refused = server.post("/agui/a").json(&input("t2", "r")).send().await.unwrap();
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
+    gate.notify_one();
+    assert_eq!(reader.rest().await, [expected::success("t", "r")]);
+    server.stopped().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_agent_that_blocks_its_thread_does_not_hold_up_the_end_of_the_server() {
+    let (release, blocked) = mpsc::channel::<()>();
+    let blocked = Arc::new(Mutex::new(blocked));
+    let (blocks, does_block) = oneshot::channel();
+    let blocks = Arc::new(Mutex::new(Some(blocks)));
+    let blocking = agent("blocking", move |_request| {
+        let (blocked, blocks) = (Arc::clone(&blocked), Arc::clone(&blocks));
+        stream::iter([Ok(start())]).chain(stream::poll_fn(move |_cx| {
+            let blocks = blocks.lock().unwrap().take();
+            blocks.unwrap().send(()).unwrap();
+            blocked.lock().unwrap().recv().ok();
+            std::task::Poll::Ready(None)
+        }))
+    });
+    let mut server = TestServer::of(vec![blocking]).await;
+    let reader = Reader::new(server.start("/agui/blocking", &input("t", "r")).await);
+    does_block.await.unwrap();
+    server.tell_to_stop();
+    let message = "The server is shutting down; send the request again.";
+    let expected = [expected::started("t", "r"), expected::error("SERVER_SHUTTING_DOWN", message)];
+    assert_eq!(reader.rest().await, expected);
+    server.stopped().await;
+    release.send(()).unwrap();
+}
+
+#[tokio::test]
 async fn fifty_threads_at_once_never_mix() {
     let agent = agent("a", |request| {
         let thread = request.thread_id.as_str().to_owned();

@@ -15,7 +15,7 @@ pub(in crate::server) async fn live() -> &'static str {
 
 /// New runs are taken.
 pub(in crate::server) async fn ready(State(state): State<AppState>) -> Response {
-    if state.runs().is_stopping() {
+    if state.runs().is_draining() {
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down.")
             .into_response();
     }

@@ -14,7 +14,8 @@ use crate::{
     runs::{AgentId, Principal, RunRequest, StartError},
     server::{
         agent_id::{self, Named},
-        body, encode,
+        body,
+        encode::{self, Pace},
         error::Problem,
         layers::RequestId,
         runtime_context::ContextRequest,
@@ -52,7 +53,7 @@ async fn run(
     path_agent: Option<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    if state.runs().is_stopping() {
+    if state.runs().is_draining() {
         return Err(stopping());
     }
     let (parts, body) = request.into_parts();
@@ -66,7 +67,9 @@ async fn run(
         StartError::TooManyRuns => too_many(),
         StartError::ShuttingDown => stopping(),
     })?;
-    let stream = encode::body(handle.events(), state.agui().heartbeat_interval);
+    let agui = state.agui();
+    let pace = Pace { heartbeat: agui.heartbeat_interval, window: agui.coalesce_window };
+    let stream = encode::body(handle.events(), pace);
     Ok((STREAM_HEADERS, stream).into_response())
 }
 

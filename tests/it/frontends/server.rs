@@ -63,6 +63,17 @@ impl Server {
         self.base.trim_start_matches("http://").parse().expect("an address")
     }
 
+    /// Sends a signal, such as TERM.
+    pub(crate) fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    /// Waits until it has ended by itself; gives the exit code.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().expect("a child").code()
+    }
+
     /// Where a run of this agent is posted.
     pub(super) fn run_url(&self, agent: &str) -> String {
         format!("{}/agui/{agent}", self.base)

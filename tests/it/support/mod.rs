@@ -1,5 +1,6 @@
 //! What tests of the whole server share: a server in this process with fixed times and counted
-//! ids, agents made of a closure or of a script, a strict reader of server-sent events, the log.
+//! ids, agents made of a closure or of a script, a strict reader of server-sent events, a client
+//! that reads when it likes, the log.
 //! No assertion that hides an expected value.
 
 pub(crate) mod agents;
@@ -7,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod log;
 pub(crate) mod server;
 pub(crate) mod sse;
+pub(crate) mod wire;
 
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ use agentscope_agui::{
 };
 use agui_adapter::outbound::{Clock, IdSource};
 use agui_protocol::verify::{self, VerifyInput};
+use futures_util::FutureExt;
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -24,6 +25,7 @@ pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     client: reqwest::Client,
+    drain: Option<oneshot::Sender<()>>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
 }
@@ -67,16 +69,14 @@ impl TestServer {
         let server = extend(ServerBuilder::new(config, registry).sources(counted()));
         let bound = server.bind().await.unwrap();
         let address = bound.local_addr();
-        let (stop, stopped) = oneshot::channel();
+        let (drain, drained) = oneshot::channel::<()>();
+        let (stop, stopped) = oneshot::channel::<()>();
         let served = TaskTracker::new().spawn(async move {
-            let stopped = async move {
-                // A dropped sender stops it as well: the test is over.
-                stopped.await.ok();
-            };
-            bound.serve(stopped).await.unwrap();
+            // A dropped sender counts as well: the test is over.
+            bound.serve(drained.map(drop), stopped.map(drop)).await;
         });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { address, client, stop: Some(stop), served }
+        Self { address, client, drain: Some(drain), stop: Some(stop), served }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -109,7 +109,12 @@ impl TestServer {
         checked(self.start(path, input).await, input).await
     }
 
-    /// Tells the server to stop, without waiting for it.
+    /// Tells the server to take no more runs and to end behind the last one.
+    pub(crate) fn tell_to_drain(&mut self) {
+        self.drain.take().unwrap().send(()).unwrap();
+    }
+
+    /// Tells the server to end all runs and itself, without waiting for it.
     pub(crate) fn tell_to_stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }
