@@ -3,6 +3,7 @@
 //! A backend folder owns its configuration's meaning and its tests, emits AgentScope events only,
 //! and never names an AG-UI event.
 
+mod directive;
 pub mod registry;
 pub mod scripted;
 
@@ -15,7 +16,7 @@ use agui_adapter::{
 use agui_protocol::{RunAgentInput, RunId, ThreadId};
 use futures_util::Stream;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The stream of a run: agent events until the reply ends, or one error.
 pub type AgentStream = Pin<Box<dyn Stream<Item = Result<AgentEvent, AgentError>> + Send>>;
@@ -67,13 +68,18 @@ pub struct AgentRequest {
     /// Answers to the interrupts with which the thread's last run ended; empty in a fresh run.
     pub decisions: Vec<Decision>,
     /// What the agent parked when it stopped to ask.
-    pub parked: Option<Value>,
+    pub parked: Option<Arc<Value>>,
     /// The thread's state at the start of the run.
     pub state: Arc<Value>,
     /// Context for agents, tools and extensions.
     pub context: Arc<RuntimeContext>,
     /// Asks the run to stop in order.
     pub cancel: CancellationToken,
+    /// Names the request in the log.
+    pub request_id: Arc<str>,
+    /// Where an agent starts work that may outlast its stream, such as ending a program; shutdown
+    /// waits for it.
+    pub background: TaskTracker,
 }
 
 /// Why a run failed: the code and the sentence that the client sees, and the cause for the log.

@@ -149,6 +149,7 @@ fn finish(state: &mut State, end: StreamEnd, input: &RunAgentInput) -> RunEnd {
             open: Vec::new(),
             deferred: Vec::new(),
             state: None,
+            parked: None,
         }
     })
 }

@@ -16,6 +16,7 @@ use agui_adapter::{
     resume::{Coverage, OpenInterrupt, coverage},
 };
 use agui_protocol::{InterruptId, ResumeEntry, ThreadId};
+use serde_json::Value;
 
 use super::{AgentId, Principal};
 
@@ -38,6 +39,8 @@ pub struct Parked {
     pub agent: AgentId,
     /// What it asked.
     pub open: Vec<OpenInterrupt>,
+    /// What it needs to go on.
+    pub state: Option<Arc<Value>>,
 }
 
 /// Why a run may not begin. The thread is as it was before.
@@ -226,6 +229,11 @@ impl Ticket {
         self.claimed.as_ref().map_or(&[], |parked| &parked.open)
     }
 
+    /// What the agent parked with the interrupts that this run answers.
+    pub fn parked(&self) -> Option<Arc<Value>> {
+        self.claimed.as_ref().and_then(|parked| parked.state.clone())
+    }
+
     /// The interrupts that this run has to raise instead of calling the agent: the last run ended
     /// with pending calls of the client's own tools beside them.
     pub fn deferred(&self) -> &[OpenInterrupt] {
@@ -253,13 +261,14 @@ impl Ticket {
             thread.answered.extend(ids.map(|open| open.interrupt.id.clone()));
             let excess = thread.answered.len().saturating_sub(MAX_ANSWERED);
             thread.answered.drain(..excess);
-            // Deferred interrupts stay with the agent that asked.
-            let agent = match &self.deferred {
-                Some(deferred) if !end.open.is_empty() => &deferred.agent,
-                _ => &self.agent,
+            // Deferred interrupts stay with the agent that asked, and so does what it parked.
+            let (agent, state) = match &self.deferred {
+                Some(deferred) if !end.open.is_empty() => (&deferred.agent, &deferred.state),
+                _ => (&self.agent, &end.parked),
             };
             let park = |open: &[OpenInterrupt]| {
-                let parked = Parked { agent: agent.clone(), open: open.to_vec() };
+                let (agent, state) = (agent.clone(), state.clone());
+                let parked = Parked { agent, open: open.to_vec(), state };
                 (!open.is_empty()).then(|| Arc::new(parked))
             };
             thread.parked = park(&end.open);

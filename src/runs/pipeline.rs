@@ -70,7 +70,8 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Ou
     // Whatever ends the run, what the agent started on the side hears of it.
     let _cancel_at_end = cancel.clone().drop_guard();
     let stop = if ticket.deferred().is_empty() {
-        let agent_request = agent_request(request, prepared.messages, decisions, cancel);
+        let told = Told { messages: prepared.messages, decisions, parked: ticket.parked(), cancel };
+        let agent_request = agent_request(shared, request, told);
         watch(shared, request, agent_request, &core, &outlet).await
     } else {
         Some(StreamEnd::Raise(ticket.deferred().to_vec()))
@@ -157,23 +158,29 @@ impl Prepared {
     }
 }
 
-fn agent_request(
-    request: &RunRequest,
+/// What the agent is told beside the request.
+struct Told {
     messages: Vec<Msg>,
     decisions: Vec<Decision>,
+    parked: Option<Arc<Value>>,
     cancel: CancellationToken,
-) -> AgentRequest {
+}
+
+fn agent_request(shared: &Shared, request: &RunRequest, told: Told) -> AgentRequest {
     let input = &request.input;
+    let Told { messages, decisions, parked, cancel } = told;
     AgentRequest {
         thread_id: input.thread_id.clone(),
         run_id: input.run_id.clone(),
         input: Arc::clone(input),
         messages,
         decisions,
-        parked: None,
+        parked,
         state: input.state.clone().unwrap_or_else(|| Arc::new(Value::Object(Object::new()))),
         context: Arc::clone(&request.context),
         cancel,
+        request_id: Arc::clone(&request.request_id),
+        background: shared.tasks.clone(),
     }
 }
 

@@ -45,7 +45,7 @@ fn answers(ids: &[&str]) -> Vec<ResumeEntry> {
 
 fn ended(outcome: EndOutcome, asks: &[&str]) -> RunEnd {
     let open = asks.iter().map(|id| open(id)).collect();
-    RunEnd { outcome, open, deferred: Vec::new(), state: None }
+    RunEnd { outcome, open, deferred: Vec::new(), state: None, parked: None }
 }
 
 fn ids(ids: &[&str]) -> Vec<InterruptId> {
@@ -96,7 +96,8 @@ fn every_open_interrupt_needs_exactly_one_entry() {
     ];
     for (entries, missing, duplicate) in cases {
         let refusal = ledger.begin(key("t"), &agent(), &answers(entries)).unwrap_err();
-        let parked = Arc::new(Parked { agent: agent(), open: vec![open("i"), open("j")] });
+        let parked =
+            Arc::new(Parked { agent: agent(), open: vec![open("i"), open("j")], state: None });
         let (missing, duplicate) = (ids(missing), ids(duplicate));
         assert_eq!(refusal, Refusal::Uncovered { missing, duplicate, parked });
     }
@@ -111,7 +112,7 @@ fn only_the_agent_that_asked_may_go_on() {
     let ledger = parked(&["i"]);
     for entries in [&["i"][..], &[]] {
         let refusal = ledger.begin(key("t"), &AgentId::new("b"), &answers(entries)).unwrap_err();
-        let parked = Arc::new(Parked { agent: agent(), open: vec![open("i")] });
+        let parked = Arc::new(Parked { agent: agent(), open: vec![open("i")], state: None });
         assert_eq!(refusal, Refusal::OtherAgent { parked });
     }
 }
@@ -137,6 +138,19 @@ fn only_a_finished_run_answers_what_it_claimed() {
         give_back(ticket);
     }
     assert!(ledger.begin(key("t"), &agent(), &answers(&["i"])).is_ok());
+}
+
+#[test]
+fn what_the_agent_parked_goes_back_with_the_answers() {
+    let ledger = Ledger::new(10);
+    let ticket = ledger.begin(key("t"), &agent(), &[]).unwrap();
+    let state = Some(Arc::new(Value::from("state")));
+    ticket.finish(&RunEnd { parked: state.clone(), ..ended(EndOutcome::Interrupted, &["i"]) });
+    let ticket = ledger.begin(key("t"), &agent(), &answers(&["i"])).unwrap();
+    assert_eq!(ticket.parked(), state);
+    ticket.finish(&ended(EndOutcome::Interrupted, &["j"]));
+    let ticket = ledger.begin(key("t"), &agent(), &answers(&["j"])).unwrap();
+    assert_eq!(ticket.parked(), None);
 }
 
 #[test]

@@ -360,6 +360,12 @@ kinds! {
         /// JSON Schema of the answer.
         schema: Option<Object>,
     }
+    /// The agent hands over what it needs to go on when its questions are answered (directive
+    /// `park`). Sends nothing; of several the last one counts.
+    Park "agui.park" {
+        /// Opaque to everybody but the agent.
+        state: Arc<Value>,
+    }
     /// A type that this server does not know; goes out as RAW.
     Unknown "UNKNOWN" {
         /// The `type` of the wire.

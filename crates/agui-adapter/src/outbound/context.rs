@@ -33,6 +33,8 @@ pub struct StreamContext {
     pub(super) state: SharedState,
     pub(super) activities: Activities,
     pub(super) ending: Ending,
+    /// What the agent parked last.
+    pub(super) parked: Option<Arc<Value>>,
     pub(super) now_ms: i64,
     noted: HashSet<&'static str>,
 }
@@ -54,6 +56,7 @@ impl StreamContext {
             state: SharedState::new(setup),
             activities: Activities::default(),
             ending: Ending::default(),
+            parked: None,
             input: Arc::clone(&setup.input),
             sequencer,
             options,

@@ -146,6 +146,7 @@ pub(super) fn built_in(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::State { change } => state::convert(event, change, context),
         AgentEventKind::Activity { .. } => activity::convert(event, context),
         AgentEventKind::Step { name, phase } => custom::convert_step(event, name, *phase, context),
+        AgentEventKind::Park { state } => context.parked = Some(Arc::clone(state)),
         AgentEventKind::HintBlock { .. }
         | AgentEventKind::SubagentExposed { .. }
         | AgentEventKind::Unknown { .. }

@@ -227,7 +227,8 @@ pub(super) fn finish_stream(end: StreamEnd, context: &mut StreamContext) {
 
 fn run_end(outcome: EndOutcome, context: &StreamContext) -> RunEnd {
     let state = context.state.final_state();
-    RunEnd { outcome, open: Vec::new(), deferred: Vec::new(), state }
+    let parked = context.parked.clone();
+    RunEnd { outcome, open: Vec::new(), deferred: Vec::new(), state, parked }
 }
 
 /// AgentScope's failure as the client sees it: a stable code, and the sentence only where the

@@ -97,6 +97,9 @@ pub struct RunEnd {
     pub deferred: Vec<OpenInterrupt>,
     /// The thread's state at the end, if the agent changed it.
     pub state: Option<Arc<Value>>,
+    /// What the agent parked last in this run, whatever the outcome; it goes back to the agent
+    /// with the answers to the interrupts.
+    pub parked: Option<Arc<Value>>,
 }
 
 /// Which terminal event was sent.
@@ -278,6 +281,7 @@ impl RunEnd {
             open: Vec::new(),
             deferred: Vec::new(),
             state: None,
+            parked: None,
         }
     }
 }
