@@ -16,6 +16,7 @@ use crate::{
     agents::registry::Registry,
     config::Config,
     runs::{RunService, RunServiceSetup, Sources},
+    store::Store,
 };
 
 /// The server with the built-in parts only; [`ServerBuilder`] adds a program's own.
@@ -103,6 +104,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets what keeps the threads; without it they are in the memory of this process.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.runs.store = Some(store);
+        self
+    }
+
     /// Binds the configured address.
     ///
     /// # Errors
@@ -115,7 +123,7 @@ impl ServerBuilder {
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| ServeError::Bind { address: shown, error })?;
         let local = listener.local_addr().map_err(ServeError::Address)?;
-        let runs = RunService::new(config.server.max_concurrent_runs, runs);
+        let runs = RunService::new(config.server.max_concurrent_runs, config.agui.threads.clone(), runs);
         let times =
             Times { grace: config.server.shutdown_grace, write_timeout: config.agui.write_timeout };
         let state = AppState::new(config, agents, resolvers, runs.clone());

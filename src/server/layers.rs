@@ -84,7 +84,7 @@ pub(super) fn cors(config: &AguiConfig) -> Option<CorsLayer> {
             .allow_origin(allowed)
             .vary(vary)
             .allow_credentials(config.cors_allow_credentials && !any)
-            .allow_methods([Method::GET, Method::POST, Method::OPTIONS])
+            .allow_methods([Method::GET, Method::POST, Method::DELETE, Method::OPTIONS])
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers(ExposeHeaders::list([REQUEST_ID, http::header::RETRY_AFTER]))
             .max_age(Duration::from_secs(600)),

@@ -13,7 +13,7 @@ use super::{
     auth::authenticate,
     error::Problem,
     layers::{cors, identify, panicked},
-    routes::{agents, health, run},
+    routes::{agents, connect, health, run, threads},
     state::AppState,
 };
 
@@ -24,11 +24,19 @@ pub(super) fn build(state: AppState) -> Router {
     let mut router = Router::new()
         .route(prefix, post(run::without_path))
         .route(&format!("{prefix}/run"), post(run::without_path))
+        .route(&format!("{prefix}/connect"), post(connect::without_path))
         .route(&format!("{prefix}/agents"), get(agents::list))
+        .route(&format!("{prefix}/threads"), get(threads::list))
+        .route(
+            &format!("{prefix}/threads/{{thread}}"),
+            get(threads::detail).delete(threads::delete),
+        )
+        .route(&format!("{prefix}/threads/{{thread}}/cancel"), post(threads::cancel))
         .route(&format!("{prefix}/{{agent}}/capabilities"), get(agents::capabilities));
     if state.agui().enable_path_routing {
         router = router
             .route(&format!("{prefix}/{{agent}}"), post(run::with_path))
+            .route(&format!("{prefix}/{{agent}}/connect"), post(connect::with_path))
             .route(&format!("{prefix}/run/{{agent}}"), post(run::with_path));
     }
     let cors = cors(state.agui());

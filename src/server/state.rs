@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{auth::Authenticator, runtime_context::Resolvers};
 use crate::{
     agents::registry::Registry,
-    config::{AguiConfig, Config, ServerConfig},
+    config::{AguiConfig, AuthConfig, Config, ServerConfig},
     runs::RunService,
 };
 
@@ -40,6 +40,11 @@ impl AppState {
 
     pub(super) fn agui(&self) -> &AguiConfig {
         &self.0.agui
+    }
+
+    /// Whether nobody is asked who they are.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.server.auth == AuthConfig::None
     }
 
     pub(super) fn authenticator(&self) -> &Authenticator {

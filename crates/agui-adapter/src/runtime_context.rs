@@ -53,6 +53,11 @@ impl RuntimeContext {
         }
     }
 
+    /// What the resolvers added, without the protocol's own keys.
+    pub fn resolved(&self) -> &ContextValues {
+        &self.values
+    }
+
     /// Every key with its value, the protocol's own last.
     pub fn to_values(&self) -> ContextValues {
         let mut values = self.values.clone();

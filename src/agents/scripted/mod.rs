@@ -6,7 +6,6 @@
 //! may hold placeholders (`placeholder`). Nothing here knows AG-UI events.
 
 mod capabilities;
-mod directive;
 mod matching;
 mod placeholder;
 mod script;

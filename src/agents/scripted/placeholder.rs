@@ -28,10 +28,13 @@ pub(super) enum Placeholder {
     Context(String),
     /// A JSON pointer into the thread's state.
     State(String),
+    /// A JSON pointer into what the agent parked.
+    Parked(String),
 }
 
 const KNOWN: &str = "${threadId}, ${runId}, ${lastUserText}, ${n}, ${resume.<id>}, \
-                     ${args.<toolCallId>}, ${context.<key>}, ${state.<pointer>}";
+                     ${args.<toolCallId>}, ${context.<key>}, ${state.<pointer>}, \
+                     ${parked.<pointer>}";
 
 impl Placeholder {
     fn parse(name: &str) -> Result<Self, String> {
@@ -51,10 +54,11 @@ impl Placeholder {
             "resume" => Ok(Self::Resume(key.to_owned())),
             "args" => Ok(Self::Args(key.to_owned())),
             "context" => Ok(Self::Context(key.to_owned())),
-            "state" if key.is_empty() || key.starts_with('/') => Ok(Self::State(key.to_owned())),
-            "state" => Err(format!(
-                "placeholder `${{{name}}}`: a JSON pointer begins with `/`, as in `${{state./{key}}}`"
+            "state" | "parked" if !key.is_empty() && !key.starts_with('/') => Err(format!(
+                "placeholder `${{{name}}}`: a JSON pointer begins with `/`, as in `${{{kind}./{key}}}`"
             )),
+            "state" => Ok(Self::State(key.to_owned())),
+            "parked" => Ok(Self::Parked(key.to_owned())),
             _ => unknown(),
         }
     }
@@ -71,6 +75,7 @@ impl fmt::Display for Placeholder {
             Self::Args(key) => write!(f, "${{args.{key}}}"),
             Self::Context(key) => write!(f, "${{context.{key}}}"),
             Self::State(key) => write!(f, "${{state.{key}}}"),
+            Self::Parked(key) => write!(f, "${{parked.{key}}}"),
         }
     }
 }
@@ -224,6 +229,7 @@ pub(super) struct Values {
     pub(super) state: Arc<Value>,
     /// Index of the innermost repetition.
     pub(super) n: Option<u64>,
+    parked: Option<Arc<Value>>,
     reported: HashSet<Placeholder>,
 }
 
@@ -236,6 +242,7 @@ impl Values {
             decisions: request.decisions,
             context: request.context,
             state: request.state,
+            parked: request.parked,
             n: None,
             reported: HashSet::new(),
         }
@@ -288,6 +295,9 @@ impl Values {
             },
             Placeholder::Context(key) => push_plain(out, &*self.context.get(key)?),
             Placeholder::State(pointer) => push_plain(out, self.state.pointer(pointer)?),
+            Placeholder::Parked(pointer) => {
+                push_plain(out, self.parked.as_ref()?.pointer(pointer)?);
+            }
         }
         Some(())
     }

@@ -4,17 +4,17 @@
 
 use std::{path::Path, time::Duration};
 
-use agui_adapter::model::{
-    AgentEvent, AgentEventKind,
-    wire::{self, DecodeOptions},
-};
+use agui_adapter::model::{AgentEvent, AgentEventKind, wire::DecodeOptions};
 use serde_json::Value;
 
-use super::{
-    directive::Directive,
-    placeholder::{Template, Text, Values},
+use super::placeholder::{Template, Text, Values};
+use crate::{
+    agents::{
+        directive::{Directive, decode},
+        registry::BuildError,
+    },
+    config::Turn,
 };
-use crate::{agents::registry::BuildError, config::Turn};
 
 /// A compiled script.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,9 +208,10 @@ fn compile_directive(line: usize, value: Value, options: DecodeOptions) -> Resul
             let empty = matches!(step.action, Action::Repeat { times: 0, .. });
             Ok(Action::Repeat { times: if empty { 0 } else { times }, step })
         }
-        Directive::State { .. } | Directive::Activity { .. } | Directive::Ask { .. } => {
-            compile_event(value, options).map(Action::Emit)
-        }
+        Directive::State { .. }
+        | Directive::Activity { .. }
+        | Directive::Ask { .. }
+        | Directive::Park { .. } => compile_event(value, options).map(Action::Emit),
     }
 }
 
@@ -226,15 +227,6 @@ fn compile_event(value: Value, options: DecodeOptions) -> Result<Source, String>
         Some(source) => Ok(source),
         None => Ok(Source::Line(template, options)),
     }
-}
-
-/// A line, placeholders filled in, as an agent event.
-fn decode(value: Value, options: DecodeOptions) -> Result<AgentEvent, String> {
-    if value.get("@").is_none() {
-        return wire::decode_value(value, options).map_err(|error| error.to_string());
-    }
-    let event = Directive::parse(value)?.into_event();
-    event.unwrap_or_else(|| Err("this directive sends no event".to_owned()))
 }
 
 /// The quick form of a delta, if all of the line's placeholders stand in its strings.

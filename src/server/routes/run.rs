@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
 
 use crate::{
     agents::registry::Registered,
-    runs::{AgentId, Principal, RunRequest, StartError},
+    runs::{AgentId, Principal, RunHandle, RunRequest, StartError},
     server::{
         agent_id::{self, Named},
         body,
@@ -53,6 +53,22 @@ async fn run(
     path_agent: Option<String>,
     request: Request,
 ) -> Result<Response, Problem> {
+    let request = read(state, id, principal, path_agent, request).await?;
+    let handle = state.runs().start(request).map_err(|error| match error {
+        StartError::TooManyRuns => too_many(),
+        StartError::ShuttingDown => stopping(),
+    })?;
+    Ok(stream(state, handle))
+}
+
+/// What a request that carries a run input asks for.
+pub(super) async fn read(
+    state: &AppState,
+    id: &RequestId,
+    principal: Principal,
+    path_agent: Option<String>,
+    request: Request,
+) -> Result<RunRequest, Problem> {
     if state.runs().is_draining() {
         return Err(stopping());
     }
@@ -62,15 +78,15 @@ async fn run(
     let body = body::read(&parts.headers, body, state.server().request_body_limit).await?;
     let input = Arc::new(body::parse(body, id).await?);
     let agent = named.find(state, &input)?;
-    let request = prepare(state, id, principal, &named, &parts, agent, input)?;
-    let handle = state.runs().start(request).map_err(|error| match error {
-        StartError::TooManyRuns => too_many(),
-        StartError::ShuttingDown => stopping(),
-    })?;
+    prepare(state, id, principal, &named, &parts, agent, input)
+}
+
+/// The answer of a stream.
+pub(super) fn stream(state: &AppState, handle: RunHandle) -> Response {
     let agui = state.agui();
     let pace = Pace { heartbeat: agui.heartbeat_interval, window: agui.coalesce_window };
     let stream = encode::body(handle.events(), pace);
-    Ok((STREAM_HEADERS, stream).into_response())
+    (STREAM_HEADERS, stream).into_response()
 }
 
 /// No proxy may buffer, cache or rewrite the stream.

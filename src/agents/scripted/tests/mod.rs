@@ -15,7 +15,7 @@ use agui_adapter::{
 use agui_protocol::{Interrupt, ResumeStatus, RunAgentInput};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::ScriptedAgent;
 use crate::{
@@ -58,6 +58,8 @@ fn request() -> AgentRequest {
         state: json!({}).into(),
         context: Arc::default(),
         cancel: CancellationToken::new(),
+        request_id: "q1".into(),
+        background: TaskTracker::new(),
     }
 }
 

@@ -97,7 +97,9 @@ async fn directives_of_state_activity_and_ask_become_events() {
         r#"{"@":"activity","id":"a1","type":"PLAN","patch":[{"op":"remove","path":"/s/0"}]}"#,
         r#"{"@":"ask","id":"q1","message":"Which, ${threadId}?","schema":{"type":"string"}}"#,
         r#"{"@":"ask","id":"q2","message":"And?"}"#,
+        r#"{"@":"park","state":{"left":"${parked./left}"}}"#,
     ]);
+    let request = AgentRequest { parked: Some(json!({"left": "two"}).into()), ..request() };
     let object = |value: Value| value.as_object().cloned().unwrap();
     let activity =
         |change| Kind::Activity { id: "a1".to_owned(), activity_type: "PLAN".to_owned(), change };
@@ -108,7 +110,7 @@ async fn directives_of_state_activity_and_ask_become_events() {
     };
     let state = |change| local(Kind::State { change });
     assert_eq!(
-        played(&agent, request()).await,
+        played(&agent, request).await,
         [
             state(StateChange::Set(json!({"count": 1, "run": "r1"}))),
             state(StateChange::Patch(json!([{"op": "replace", "path": "/count", "value": 2}]))),
@@ -117,6 +119,7 @@ async fn directives_of_state_activity_and_ask_become_events() {
             local(activity(ActivityChange::Patch(json!([{"op": "remove", "path": "/s/0"}])))),
             local(question("q1", "Which, t1?", Some(object(json!({"type": "string"}))))),
             local(question("q2", "And?", None)),
+            local(Kind::Park { state: json!({"left": "two"}).into() }),
         ]
     );
 }

@@ -1,4 +1,5 @@
-//! Reads both wire forms of agent events into the one model.
+//! Reads both wire forms of agent events into the one model, and writes messages for the Python
+//! one.
 //!
 //! AgentScope Java writes camelCase and `type` twice, AgentScope Python snake_case. Both spellings
 //! are read everywhere, aliases of types too, and types nobody knows become
@@ -10,6 +11,7 @@ mod blocks;
 mod custom;
 mod events;
 mod fields;
+mod python;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use thiserror::Error;
 pub(crate) use blocks::parse_object;
 pub use blocks::{decode_block, decode_call, decode_msg};
 pub use custom::read_reserved;
+pub use python::python_msgs;
 
 use self::fields::{Fields, Key};
 use super::event::{AgentEvent, AgentEventKind, AgentEventType, Object, Origin};

@@ -277,6 +277,27 @@ fn a_question_interrupts_without_a_call() {
 }
 
 #[test]
+fn what_an_agent_parks_is_handed_on_and_never_sent() {
+    let park = |state: Value| AgentEvent::local(AgentEventKind::Park { state: state.into() });
+    let question = AgentEvent::local(AgentEventKind::Question {
+        id: "q".to_owned(),
+        message: "Which?".to_owned(),
+        schema: None,
+    });
+    let events = [wire(start()), park(json!(1)), question, park(json!({ "at": 2 }))];
+    let interrupt = json!({ "id": "r1:q", "reason": "input_required", "message": "Which?",
+        "metadata": { "agentscope.interruptKind": "input_required" } });
+    let played = Run::default().play_events(&events);
+    interrupts(&played, &[], &[interrupt]);
+    assert_eq!(played.end.parked.as_deref(), Some(&json!({ "at": 2 })));
+    // Kept whatever the end: only the caller knows whether somebody still waits.
+    let played = Run::default().play_events(&[park(json!(null)), wire(end())]);
+    played.gives(&[SUCCESS]);
+    assert_eq!(played.end.parked.as_deref(), Some(&json!(null)));
+    assert_eq!(play(&joined![start(), end()]).end.parked, None);
+}
+
+#[test]
 fn calls_of_the_client_come_before_asks() {
     let run = Run::with_input(FRONTEND);
     let lines = joined![

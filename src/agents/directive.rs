@@ -1,11 +1,13 @@
-//! The lines of a script that are no agent events: `{"@": "sleep", "ms": 300}` and its kind.
+//! JSON lines as agent events: events of either wire, and directives such as
+//! `{"@": "state", "set": {}}`.
 //!
-//! What each line may hold, and the agent event that `state`, `activity` and `ask` stand for. How
-//! a script is played is not said here.
+//! What each directive may hold, and the agent event that `state`, `activity`, `ask` and `park`
+//! stand for. Shared by all agents that read lines; how a script is played is not said here.
 
 use agui_adapter::model::{
     AgentEvent, AgentEventKind,
     event::{ActivityChange, Object, StateChange},
+    wire::{self, DecodeOptions},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -43,11 +45,23 @@ pub(super) enum Directive {
         #[serde(default)]
         schema: Option<Object>,
     },
+    Park {
+        state: Value,
+    },
     Repeat {
         times: u64,
         line: Value,
     },
     Hang {},
+}
+
+/// A line as an agent event.
+pub(super) fn decode(line: Value, options: DecodeOptions) -> Result<AgentEvent, String> {
+    if line.get("@").is_none() {
+        return wire::decode_value(line, options).map_err(|error| error.to_string());
+    }
+    let event = Directive::parse(line)?.into_event();
+    event.unwrap_or_else(|| Err("this directive sends no event".to_owned()))
 }
 
 /// Keeps a `null` that is written apart from a member that is not there.
@@ -71,6 +85,7 @@ impl Directive {
             Self::Ask { id, message, schema } => {
                 Ok(AgentEventKind::Question { id, message, schema })
             }
+            Self::Park { state } => Ok(AgentEventKind::Park { state: state.into() }),
             Self::Sleep { .. }
             | Self::Fail { .. }
             | Self::Panic {}
