@@ -16,11 +16,7 @@ const SERVER: &[Key] = &[
     key("host", Kind::Text, "Address to bind."),
     key("port", Kind::Int { min: 0, max: 65_535 }, "Port to bind; 0 picks a free one."),
     key("request-body-limit", Kind::Size, "Longest request body."),
-    key(
-        "max-concurrent-runs",
-        COUNT,
-        "Runs at once; beyond it requests are answered with 429.",
-    ),
+    key("max-concurrent-runs", COUNT, "Runs at once; beyond it requests are answered with 429."),
     key(
         "shutdown-grace",
         Kind::Duration,

@@ -59,9 +59,9 @@ const LONGEST_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// Reads the keys.
 pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ThreadsConfig {
     let default = ThreadsConfig::default();
-    let session_timeout = block.integer("session-timeout-minutes").map(|minutes: u64| {
-        (minutes > 0).then(|| Duration::from_secs(minutes.saturating_mul(60)))
-    });
+    let session_timeout = block
+        .integer("session-timeout-minutes")
+        .map(|minutes: u64| (minutes > 0).then(|| Duration::from_secs(minutes.saturating_mul(60))));
     let interrupt_ttl = block.duration("interrupt-ttl").unwrap_or(default.interrupt_ttl);
     if interrupt_ttl.is_some_and(|ttl| ttl > LONGEST_TTL) {
         faults.value(&block.at("interrupt-ttl"), "at most ten years; 0 = for ever");

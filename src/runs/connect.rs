@@ -121,10 +121,9 @@ fn outcome(thread: &Thread, messages: &[Message]) -> RunOutcome {
 async fn follow(shared: &Shared, request: &RunRequest, joined: Joined, outlet: Outlet) {
     let Joined { run_id, messages, state, open, joiner } = joined;
     let messages = messages.into_iter().map(Stored::seen).collect();
-    let snapshot = Snapshot { messages: merged(shared, request, messages), state: Some(state) };
+    let snapshot = Snapshot { messages: merged(shared, request, messages), state };
     let now_ms = shared.sources.clock().now_ms();
-    let (head, view) =
-        viewer(request, Object::new()).joining(&run_id, snapshot, &open, now_ms);
+    let (head, view) = viewer(request, Object::new()).joining(&run_id, snapshot, &open, now_ms);
     let follower = Follower { shared, view, joiner };
     let batches = outlet.sender();
     match batches.place().await {

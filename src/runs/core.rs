@@ -61,6 +61,8 @@ struct State {
     settled: Vec<(Decision, Message)>,
     /// What the client had when it left; `None` = it is there.
     seen: Option<HashSet<MessageId>>,
+    /// The thread had a state before the run.
+    had_state: bool,
     /// The end that an event brought about.
     end: Option<RunEnd>,
     closed: bool,
@@ -84,8 +86,8 @@ pub(super) struct Closed {
     pub(super) events: usize,
     /// What it added to the thread.
     pub(super) transcript: Transcript,
-    /// The thread's state at the end.
-    pub(super) state: Arc<Value>,
+    /// The thread's state at the end; `None` = it has none.
+    pub(super) state: Option<Arc<Value>>,
     /// What the client had when it left; `None` = it stayed.
     pub(super) seen: Option<HashSet<MessageId>>,
 }
@@ -96,8 +98,8 @@ pub(super) struct Joined {
     pub(super) run_id: RunId,
     /// The thread's messages up to now.
     pub(super) messages: Vec<Message>,
-    /// The state now.
-    pub(super) state: Arc<Value>,
+    /// The state now; `None` = the thread has none.
+    pub(super) state: Option<Arc<Value>>,
     /// What is open.
     pub(super) open: OpenItems,
     /// What comes from now on.
@@ -124,6 +126,7 @@ impl Core {
             claimed: claimed(&opening.decisions),
             settled: Vec::new(),
             seen: None,
+            had_state: request.input.state.is_some() || opening.stored_state.is_some(),
             end: None,
             closed: false,
         };
@@ -182,7 +185,7 @@ impl Core {
         Some(Joined {
             run_id: self.input.run_id.clone(),
             messages: transcript.onto(history.clone()),
-            state: Arc::clone(state.adapter.state()),
+            state: state.known_state(),
             open: state.adapter.open_items().clone(),
             // What waits to be sent to the others is in the snapshot already.
             joiner: state.joiners.join(unsent),
@@ -238,7 +241,7 @@ impl Core {
         };
         let batch = std::mem::take(&mut state.batch);
         let transcript = state.adapter.take_transcript();
-        let now = Arc::clone(state.adapter.state());
+        let now = state.known_state();
         let (events, seen) = (state.sent + batch.len(), state.seen.take());
         Closed { batch, end, events, transcript, state: now, seen }
     }
@@ -298,6 +301,13 @@ impl State {
         let mut shown = Vec::with_capacity(batch.len());
         self.view.show(batch, self.clock.now_ms(), &mut shown);
         shown
+    }
+
+    /// An agent that never touched the state has left none.
+    fn known_state(&self) -> Option<Arc<Value>> {
+        let state = self.adapter.state();
+        let untouched = state.as_object().is_some_and(serde_json::Map::is_empty);
+        (self.had_state || !untouched).then(|| Arc::clone(state))
     }
 
     fn client_left(&mut self) {

@@ -121,11 +121,7 @@ mod tests {
     use super::*;
 
     fn custom(text: &str) -> Event {
-        Event::new(Body::Custom {
-            name: "n".to_owned(),
-            value: json!(text),
-            subagent_run_id: None,
-        })
+        Event::new(Body::Custom { name: "n".to_owned(), value: json!(text), subagent_run_id: None })
     }
 
     #[tokio::test]

@@ -143,9 +143,7 @@ impl Opening {
         };
         let history = self.without_sent_again(history, &transcript);
         let messages = transcript.onto(history).into_iter();
-        messages
-            .map(|message| Stored { unseen: is_unseen(message.id()), message })
-            .collect()
+        messages.map(|message| Stored { unseen: is_unseen(message.id()), message }).collect()
     }
 
     /// The history, but for results that the run sent again under an id of its own.

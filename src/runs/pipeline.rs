@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use agui_adapter::{
-    history::Stored,
     model::event::Object,
     options::{AdapterOptions, AssumePeer, Peer},
     outbound::{Adapter, AdapterParts, EndOutcome, RunFailure, RunSetup, StreamEnd},
@@ -96,9 +95,9 @@ async fn leave(
         || !closed.end.open.is_empty()
         || !closed.end.deferred.is_empty();
     let Closed { mut batch, end, events, transcript, state, seen } = closed;
-    let messages = if keeps { opening.with(&request.input, transcript, seen.as_ref()) } else { Vec::new() };
-    let ended =
-        Ended { end: &end, messages, state: Some(state), decisions: &opening.decisions };
+    let messages =
+        if keeps { opening.with(&request.input, transcript, seen.as_ref()) } else { Vec::new() };
+    let ended = Ended { end: &end, messages, state, decisions: &opening.decisions };
     // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
     let outcome = match ticket.end(&ended).await {
         Ok(()) => end.outcome,

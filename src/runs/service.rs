@@ -165,8 +165,7 @@ impl RunService {
             parked: threads.max_parked_threads,
             ..MemoryLimits::default()
         };
-        let store =
-            store.unwrap_or_else(|| Arc::new(MemoryStore::new(limits, sources.clock())));
+        let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(limits, sources.clock())));
         let policy = Policy {
             on_unanswered: threads.on_unanswered_interrupts,
             keep_history: threads.server_side_memory,

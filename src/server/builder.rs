@@ -123,7 +123,8 @@ impl ServerBuilder {
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| ServeError::Bind { address: shown, error })?;
         let local = listener.local_addr().map_err(ServeError::Address)?;
-        let runs = RunService::new(config.server.max_concurrent_runs, config.agui.threads.clone(), runs);
+        let runs =
+            RunService::new(config.server.max_concurrent_runs, config.agui.threads.clone(), runs);
         let times =
             Times { grace: config.server.shutdown_grace, write_timeout: config.agui.write_timeout };
         let state = AppState::new(config, agents, resolvers, runs.clone());

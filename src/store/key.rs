@@ -6,9 +6,7 @@ use agui_protocol::ThreadId;
 use serde::{Deserialize, Serialize};
 
 /// Who asks, as established by authentication; never taken from the body.
-#[derive(
-    Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Principal(Option<Arc<str>>);
 
 impl Principal {

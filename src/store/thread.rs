@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use agui_adapter::{history::Stored, resume::{Decision, OpenInterrupt}};
+use agui_adapter::{
+    history::Stored,
+    resume::{Decision, OpenInterrupt},
+};
 use agui_protocol::{InterruptId, MessageId, RunId, RunOutcome, ToolCallId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

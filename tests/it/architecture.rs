@@ -12,9 +12,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &[]),
     ("telemetry", &[]),
     ("agents", &["config", "telemetry"]),
-    ("runs", &["config", "telemetry", "agents"]),
-    ("server", &["config", "telemetry", "agents", "runs"]),
-    ("cli", &["config", "telemetry", "agents", "runs", "server"]),
+    ("store", &[]),
+    ("runs", &["config", "telemetry", "agents", "store"]),
+    ("server", &["config", "telemetry", "agents", "store", "runs"]),
+    ("cli", &["config", "telemetry", "agents", "store", "runs", "server"]),
     ("main", &["cli"]),
 ];
 

@@ -60,7 +60,7 @@ fn check_and_serve_tell_the_same_faults_in_one_pass() {
                 ['no']}]}}}\n";
     let faults = "error: the configuration is not valid\n\
                   standard input:1:10: server.prot: unknown key; did you mean `port`? Valid keys: \
-                  host, port, request-body-limit, max-concurrent-runs, auth\n  1 | server: {prot: \
+                  host, port, request-body-limit, max-concurrent-runs, shutdown-grace, auth\n  1 | server: {prot: \
                   1}\n    |          ^\n\
                   standard input:2:61: agentscope.agents.a.turns[0].events[0]: not JSON, column 2: \
                   expected ident\n  2 | agentscope: {agents: {a: {type: scripted, turns: [{events: \

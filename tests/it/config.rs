@@ -120,9 +120,9 @@ fn combinations_that_cannot_work_are_refused() {
          drop, event: RUN_FINISHED}]\n    |                                     ^"
     );
     assert_eq!(
-        one("    server-side-memory: true\n"),
-        "test.yaml:3:25: agentscope.agui.server-side-memory: memory on the server is not \
-         available; only false is\n  3 |     server-side-memory: true\n    |                         ^"
+        one("    interrupt-ttl: 3651d\n"),
+        "test.yaml:3:20: agentscope.agui.interrupt-ttl: at most ten years; 0 = for ever\n  3 |     \
+         interrupt-ttl: 3651d\n    |                    ^"
     );
 }
 

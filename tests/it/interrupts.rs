@@ -159,7 +159,9 @@ async fn entries_for_nothing_open_are_named_and_ignored() {
     assert_eq!(events[0], started);
 
     // Answered once is answered; another agent may have the thread now.
-    let events = server.run("/agui/other", &resume("t", "r3", &json!([approve("reply:c1")]))).await;
+    let mut late = resume("t", "r3", &json!([approve("reply:c1")]));
+    late["messages"] = json!([{"id": "u2", "role": "user", "content": "go on"}]);
+    let events = server.run("/agui/other", &late).await;
     let mut started = expected::started("t", "r3");
     started["metadata"] = json!({"agentscope.ignoredResume": ["reply:c1"]});
     assert_eq!(events[0], started);

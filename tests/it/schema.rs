@@ -107,7 +107,7 @@ fn what_the_loader_refuses_the_schema_refuses() {
             "heartbeat-interval: 1.5",
             "subagent-events: attribted",
             "emit-subagent-events-as-native: true, subagent-events: custom",
-            "server-side-memory: true",
+            "server-side-memory: sometimes",
             "assume-peer: newest",
             "enrichers: {type: timestamp}",
             "enrichers: [timestamp]",

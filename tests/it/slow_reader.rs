@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use agentscope_agui::{
     agents::{RuntimeContext, registry::Registered},
+    config::ThreadsConfig,
     runs::{AgentId, Principal, RunHandle, RunRequest, RunService, RunServiceSetup, StartError},
 };
 use agui_protocol::{Event, RunAgentInput};
@@ -36,7 +37,11 @@ fn request(agent: &Registered, thread: &str) -> RunRequest {
 }
 
 fn one_run_at_a_time() -> RunService {
-    RunService::new(1, RunServiceSetup { sources: counted(), ..RunServiceSetup::default() })
+    RunService::new(
+        1,
+        ThreadsConfig::default(),
+        RunServiceSetup { sources: counted(), ..RunServiceSetup::default() },
+    )
 }
 
 /// What waits in the stream of a run, to its end.

@@ -1,10 +1,6 @@
 //! May a run begin on its thread, and what does it answer?
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use agui_adapter::{
     history::is_new,
@@ -147,7 +143,13 @@ struct Answers {
 }
 
 impl Answers {
-    fn collect(&mut self, open: &OpenInterrupt, input: &RunAgentInput, abandons: bool, now: Millis) {
+    fn collect(
+        &mut self,
+        open: &OpenInterrupt,
+        input: &RunAgentInput,
+        abandons: bool,
+        now: Millis,
+    ) {
         let id = &open.interrupt.id;
         let expired = open.expires_ms.is_some_and(|expires| expires <= now);
         let mut entries = input.resume.iter().filter(|entry| entry.interrupt_id == *id);

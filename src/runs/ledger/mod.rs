@@ -230,8 +230,7 @@ impl Ticket {
     /// When the store cannot be reached.
     pub async fn renew(&self) -> Result<(), StoreError> {
         let (owner, lease) = (self.owner, self.ledger.store.lease());
-        let mut change =
-            |thread: Option<&Thread>, now| control::renewed(thread, owner, lease, now);
+        let mut change = |thread: Option<&Thread>, now| control::renewed(thread, owner, lease, now);
         self.ledger.store.update(&self.key, &mut change).await
     }
 
@@ -315,6 +314,3 @@ fn kept(thread: Thread) -> Next {
         && thread.state.is_none();
     if empty { Next::Remove } else { Next::Put(Box::new(thread)) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -238,9 +238,10 @@ fn cursor(position: &Position) -> String {
 
 fn position(cursor: &str) -> Option<Position> {
     let (time, hex) = cursor.split_once('.')?;
-    let bytes = hex.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(pair, 16).ok()
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let bytes = hex.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
     });
     let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
     let thread = ThreadId::from(String::from_utf8(bytes).ok()?);

@@ -85,7 +85,8 @@ impl Harness {
         let agents = Registry::from_config(&config).unwrap();
         let sources = Sources::new(|| Box::new(OneId), || Box::new(NoTime));
         let setup = RunServiceSetup { sources, ..RunServiceSetup::default() };
-        let runs = RunService::new(config.server.max_concurrent_runs, setup);
+        let runs =
+            RunService::new(config.server.max_concurrent_runs, config.agui.threads.clone(), setup);
         let resolvers = Resolvers::new(&config.agui.runtime_context);
         let times =
             Times { grace: config.server.shutdown_grace, write_timeout: config.agui.write_timeout };

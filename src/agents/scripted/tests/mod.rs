@@ -106,8 +106,9 @@ fn decision(status: ResumeStatus, payload: Option<Value>, verdict: Verdict) -> D
         metadata: None,
     };
     let reply = String::new();
-    let open = OpenInterrupt { interrupt, kind, reply, source: None, call, question };
-    Decision { open, status, payload, verdict }
+    let open =
+        OpenInterrupt { interrupt, kind, reply, source: None, call, question, expires_ms: None };
+    Decision { open, status, payload, verdict, settled: false }
 }
 
 fn approved(id: &str, arguments: &str) -> Decision {
