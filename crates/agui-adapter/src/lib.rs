@@ -6,6 +6,7 @@
 //! every event; the gate makes sure that neither an enricher nor an event that a program's
 //! converter made itself broke the stream; the downgrade serves peers older than 1.0.
 
+pub mod connect;
 pub mod downgrade;
 pub mod enrich;
 pub mod gate;
