@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod command;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
