@@ -180,7 +180,11 @@ impl Checker<'_> {
             chosen = Some(variant.name);
             keys.extend(variant.keys);
         } else {
-            keys.extend(variants.iter().flat_map(|variant| variant.keys));
+            for key in variants.iter().flat_map(|variant| variant.keys) {
+                if keys.iter().all(|known| known.name != key.name) {
+                    keys.push(key);
+                }
+            }
         }
         let mut table = self.fields(&keys, entries, path);
         if let Some(name) = chosen {

@@ -256,7 +256,7 @@ fn secrets_are_masked() {
     assert_eq!(
         errors(typed),
         "test.yaml:3:21: agentscope.agents.api-key.type: unknown type `***`; valid types: \
-         scripted\n  3 |     api-key: ***\n    |                 ^"
+         scripted, command\n  3 |     api-key: ***\n    |                 ^"
     );
 }
 
@@ -264,7 +264,8 @@ fn secrets_are_masked() {
 fn a_long_wrong_value_is_cut_and_stays_on_its_line() {
     let text = format!("agentscope:\n  agents:\n    a: {{type: \"x\\ny{}\"}}\n", "z".repeat(60));
     let expected = format!(
-        "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted",
+        "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted, \
+         command",
         "z".repeat(37)
     );
     assert_eq!(messages(&text), [expected]);

@@ -11,6 +11,8 @@ mod auth;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod command;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
