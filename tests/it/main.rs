@@ -29,6 +29,8 @@ mod frontends;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod image;
+#[cfg(test)]
 mod interrupts;
 #[cfg(test)]
 mod limits;
