@@ -33,6 +33,8 @@ mod frontends;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod image;
+#[cfg(test)]
 mod interrupts;
 #[cfg(test)]
 mod limits;
