@@ -34,7 +34,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::socket::{Impatient, Transport, tune};
+use super::socket::{Impatient, Transport};
 use crate::runs::RunService;
 
 /// How long a client may take for the head of a request, and how long a connection is kept open
@@ -61,7 +61,10 @@ impl Accept for TcpListener {
 
     async fn accept(&mut self) -> io::Result<TcpStream> {
         let (stream, _peer) = TcpListener::accept(self).await?;
-        tune(&stream);
+        // A delta is small and must not wait for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
+        }
         Ok(stream)
     }
 }
