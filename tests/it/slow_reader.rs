@@ -12,12 +12,13 @@ use agentscope_agui::{
 use agui_protocol::{Event, RunAgentInput};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 
 use super::{
     frontends::server::Server,
     idle::resident,
     support::{
-        agents::{agent, delta, says_its_id, start},
+        agents::{agent, delta, says_its_id, start, then_silent},
         expected, input,
         server::{TestServer, counted, events},
         wire::Wire,
@@ -78,6 +79,29 @@ async fn a_client_that_does_not_read_stops_the_agent_and_holds_up_no_end() {
     let message = "The run took longer than this server allows.";
     expected.push(expected::error("TIMEOUT_ERROR", message));
     assert!(rest(unread).await == expected, "other events than expected");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_takes_no_more_runs_and_waits_for_those_under_way() {
+    let hangs = agent("hangs", |_request| then_silent(vec![start()]));
+    let runs = one_run_at_a_time();
+    let run = runs.start(request(&hangs, "t1")).unwrap();
+    assert!(!runs.is_draining());
+    runs.drain();
+    assert!(runs.is_draining());
+    let other = says_its_id("a");
+    let began = Instant::now();
+    let mut drained = std::pin::pin!(runs.drained());
+    assert!(timeout(LIMIT / 2, drained.as_mut()).await.is_err());
+    // Whoever asks learns why, although the only slot is taken too.
+    assert_eq!(runs.start(request(&other, "t2")).unwrap_err(), StartError::ShuttingDown);
+    // The run ends by its own limit, and is read or not.
+    drained.await;
+    assert_eq!(began.elapsed(), LIMIT);
+    let message = "The run took longer than this server allows.";
+    let end = expected::error("TIMEOUT_ERROR", message);
+    assert_eq!(rest(run).await, [expected::started("t1", "r"), end]);
+    assert_eq!(runs.start(request(&other, "t2")).unwrap_err(), StartError::ShuttingDown);
 }
 
 #[tokio::test]
