@@ -34,6 +34,16 @@ fn an_empty_file_serves_the_demo_agents_with_the_documented_defaults() {
 }
 
 #[test]
+fn times_can_be_turned_off_and_on() {
+    let config = load(
+        "server: {shutdown-grace: 0}\nagentscope: {agui: {write-timeout: 0, coalesce-window: 20ms}}",
+    );
+    assert_eq!(config.server.shutdown_grace, Duration::ZERO);
+    assert_eq!(config.agui.write_timeout, None);
+    assert_eq!(config.agui.coalesce_window, Some(Duration::from_millis(20)));
+}
+
+#[test]
 fn the_shipped_file_says_the_defaults_of_the_code() {
     let text = include_str!("../../config/agentscope.yaml");
     let name = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/config/agentscope.yaml"));
