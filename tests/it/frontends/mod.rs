@@ -6,6 +6,7 @@
 
 mod driver;
 mod golden;
+mod joined;
 pub(crate) mod server;
 
 use std::{
