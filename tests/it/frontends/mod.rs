@@ -7,6 +7,7 @@
 mod agentscope;
 mod driver;
 mod golden;
+mod joined;
 mod model;
 pub(crate) mod server;
 
