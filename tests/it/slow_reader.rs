@@ -162,6 +162,7 @@ fn a_slow_reader_gets_everything_in_order_and_costs_little_memory_and_no_one_tim
     let piece = "x".repeat(PIECE);
     let config = format!(
         r#"agentscope:
+  agui: {{heartbeat-interval: 0}}
   agents:
     floods:
       type: scripted
