@@ -283,7 +283,7 @@ fn what_a_program_cannot_be_is_told_with_its_place() {
     );
     assert_eq!(
         one(", command: a, script: b"),
-        "test.yaml:3:35: agentscope.agents.a.script: unknown key; valid keys: type, name, \
+        "test.yaml:3:36: agentscope.agents.a.script: unknown key; valid keys: type, name, \
          description, command, args, env, cwd, line-limit, silence-timeout, kill-grace, agui"
     );
 }
