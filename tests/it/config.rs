@@ -239,7 +239,7 @@ fn the_shipped_file_says_the_defaults_of_programs() {
     assert_eq!(command(&block), expected);
     assert_eq!(
         (expected.line_limit, expected.silence_timeout, expected.kill_grace),
-        (16 << 20, Some(Duration::from_secs(300)), Duration::from_secs(2))
+        (16 << 20, Some(Duration::from_secs(300)), Duration::from_secs(5))
     );
 }
 
