@@ -7,6 +7,7 @@
 mod driver;
 mod golden;
 mod joined;
+mod record;
 pub(crate) mod server;
 
 use std::{
