@@ -91,7 +91,7 @@ async fn leave(
     let client_left = end.is_none();
     let closed = core.close(end.unwrap_or_else(|| StreamEnd::Failed(refusal::client_left())));
     let keeps = shared.ledger.policy().keep_history
-        || ticket.claimed().is_some()
+        || ticket.begun().parked.is_some()
         || !closed.end.open.is_empty()
         || !closed.end.deferred.is_empty();
     let Closed { mut batch, end, events, transcript, state, seen } = closed;

@@ -9,6 +9,8 @@
 mod begin;
 mod control;
 mod end;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
