@@ -51,4 +51,6 @@ mod slow_reader;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod support;
