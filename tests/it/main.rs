@@ -5,6 +5,8 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
+mod any_schedule;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod auth;

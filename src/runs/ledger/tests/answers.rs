@@ -218,6 +218,12 @@ fn another_agent_may_have_the_thread_if_the_policy_gives_up_what_is_open() {
     let ticket = world.run("b", &input("r2", &said("u2"), &[]));
     assert_eq!((ticket.claimed(), ticket.begun().entries.len()), (None, 0));
     assert_eq!(*ticket.begun().messages, [stored("u1")]);
+    drop(ticket);
+    // Given up at once it leaves nothing of them either.
+    assert_eq!(world.thread(), None);
+
+    let world = two_asked(CANCEL);
+    let ticket = world.run("b", &input("r2", &said("u2"), &[]));
     leave(ticket, &success(), &["u1", "u2"]);
     assert_eq!(world.parked(), None);
     // Their late answers run nothing, neither here nor there.

@@ -64,7 +64,9 @@ fn a_retry_needs_the_answers_that_are_open_and_may_have_the_others() {
         assert_eq!(begun.entries, [approve("i-c2")]);
         assert_eq!((&*begun.already_answered, &*begun.never_raised), (&[][..], &[][..]));
         leave(ticket, &success(), &["u1"]);
-        assert_eq!(world.thread().unwrap().answered, ids(&["i-c2", "i-c1"]));
+        let thread = world.thread().unwrap();
+        assert_eq!(thread.answered, ids(&["i-c2", "i-c1"]));
+        assert_eq!(thread.last_answer.unwrap().calls, ["c1".into(), "c2".into()].into());
     }
     let world = half_finished(REJECT);
     let missing = Refusal::Uncovered {
