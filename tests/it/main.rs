@@ -9,6 +9,8 @@ mod any_schedule;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod at_once;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod check;
