@@ -156,6 +156,7 @@ fn core(shared: &Shared, request: &RunRequest, opening: &Opening, ids: Box<dyn I
         peer: peer(&request.input, &request.options),
         answered: opening.decisions.clone(),
         owed: opening.owed.clone(),
+        taken: opening.taken.clone(),
         started_metadata: opening.started_metadata.clone(),
         stored_state: opening.stored_state.clone(),
         ..RunSetup::new(Arc::clone(&request.input), Peer::Current)

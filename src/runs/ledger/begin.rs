@@ -55,6 +55,8 @@ pub(super) fn begin(
         Ok(entries) => entries,
         Err(refusal) => return (Next::Keep, Err(refusal)),
     };
+    let parked_ids = thread.parked.iter().flat_map(Parked::ids);
+    let taken = thread.answered.iter().cloned().chain(parked_ids).collect();
     let parked = match thread.parked.take() {
         // Abandoned: nobody but the agent that asked could go on with it.
         Some(parked) if parked.raised && parked.agent != *attempt.agent => None,
@@ -67,6 +69,7 @@ pub(super) fn begin(
         state: thread.state.clone(),
         already_answered,
         never_raised,
+        taken,
     };
     thread.name_after(&attempt.input.messages);
     thread.agent = Some(attempt.agent.clone());

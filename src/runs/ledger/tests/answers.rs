@@ -258,3 +258,20 @@ fn a_frontend_call_may_be_answered_by_a_message_and_no_other_call() {
         assert_eq!(refused, uncovered(&["i-c1"], &[], &open));
     }
 }
+
+#[test]
+fn a_run_knows_which_interrupts_there_were_so_that_no_id_is_used_again() {
+    let taken = |ticket: &Ticket| {
+        let mut taken: Vec<_> = ticket.begun().taken.iter().map(InterruptId::as_str).collect();
+        taken.sort_unstable();
+        taken.join(" ")
+    };
+    let world = World::new(CANCEL);
+    world.asked(&[ask("c1"), ask("c2")]);
+    let ticket = world.resumed("r2", &[approve("i-c1"), approve("i-c2")]);
+    assert_eq!(taken(&ticket), "i-c1 i-c2");
+    leave(ticket, &interrupted(&[ask("c3")]), &["u1"]);
+    // Those that another agent gives up are among them.
+    let ticket = world.run("b", &input("r3", &said("u2"), &[]));
+    assert_eq!(taken(&ticket), "i-c1 i-c2 i-c3");
+}

@@ -109,6 +109,7 @@ fn an_answer_claims_what_was_parked_and_the_messages_it_came_with() {
         state,
         already_answered: Vec::new(),
         never_raised: Vec::new(),
+        taken: ids(&["i-c1"]).into_iter().collect(),
     };
     assert_eq!(*ticket.begun(), begun);
     assert_eq!((ticket.claimed(), ticket.to_raise()), (Some(&expected), None));

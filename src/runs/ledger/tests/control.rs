@@ -1,6 +1,7 @@
 //! Asking a run to stop, giving up what is open, forgetting a thread.
 
 use agui_protocol::ToolCallId;
+use futures_util::future;
 
 use super::{
     super::{Cancelled, Deleted},
@@ -124,8 +125,9 @@ async fn a_thread_with_a_run_is_forgotten_when_that_has_ended() {
             ticket.cancelled().await;
             leave(ticket, &cancelled(), &["u1"]);
         };
-        let (deleted, ()) = tokio::join!(deleting, ending);
-        assert_eq!(deleted, Ok(Deleted::Gone));
+        let both = future::join(deleting, ending);
+        let both = tokio::time::timeout(Duration::from_secs(60), both).await;
+        assert_eq!(both, Ok((Ok(Deleted::Gone), ())));
         assert_eq!(world.thread(), None);
     }
 }

@@ -114,12 +114,6 @@ impl World {
         Self { ledger: Ledger::new(store, policy), time }
     }
 
-    /// The same threads under another policy.
-    fn under(&self, policy: Policy) -> Self {
-        let ledger = Ledger::new(Arc::clone(self.ledger.store()), policy);
-        Self { ledger, time: Arc::clone(&self.time) }
-    }
-
     /// So many milliseconds after the beginning of the test.
     fn at(&self, after: i64) {
         self.time.store(NOW + after, Ordering::SeqCst);
