@@ -5,7 +5,11 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
+mod any_schedule;
+#[cfg(test)]
 mod architecture;
+#[cfg(test)]
+mod at_once;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
@@ -50,5 +54,7 @@ mod scripted;
 mod slow_reader;
 #[cfg(test)]
 mod stops;
+#[cfg(test)]
+mod store;
 #[cfg(test)]
 mod support;

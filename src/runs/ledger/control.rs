@@ -1,11 +1,11 @@
 //! Asking a run to stop, giving up what is open, forgetting a thread.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use agui_protocol::RunOutcome;
 
 use super::{Ledger, kept};
-use crate::store::{Millis, Next, RunOwner, StoreError, Thread, ThreadKey};
+use crate::store::{LastAnswer, Millis, Next, RunOwner, StoreError, Thread, ThreadKey};
 
 /// What a request to cancel found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +92,13 @@ fn cancel(thread: Option<&Thread>, keep_history: bool, now: Millis) -> (Next, Ca
     let mut thread = super::end::reopened(found.clone());
     let Some(parked) = thread.parked.take() else { return (Next::Keep, Cancelled::Nothing) };
     thread.answer(parked.ids());
+    // A client that does not know it yet answers with what it has: that calls no agent.
+    let known = thread.messages.iter().map(|stored| stored.message.id().clone()).collect();
+    let calls = parked.calls().collect();
+    thread.last_answer = Some(LastAnswer { known: Arc::new(known), calls });
     thread.outcome = Some(RunOutcome::Cancelled);
     if !keep_history {
-        thread.messages = std::sync::Arc::default();
+        thread.messages = Arc::default();
         thread.state = None;
     }
     thread.updated_ms = now;
