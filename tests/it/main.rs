@@ -48,3 +48,5 @@ mod slow_reader;
 mod stops;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod threads;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use agentscope_agui::{
     agents::registry::{Registered, Registry},
     config::Config,
-    runs::Sources,
+    runs::{RunService, Sources},
     server::ServerBuilder,
 };
 use agui_adapter::outbound::{Clock, IdSource};
@@ -24,6 +24,7 @@ pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
 /// A running server.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
+    pub(crate) runs: RunService,
     client: reqwest::Client,
     drain: Option<oneshot::Sender<()>>,
     stop: Option<oneshot::Sender<()>>,
@@ -68,7 +69,7 @@ impl TestServer {
         config.server.port = 0;
         let server = extend(ServerBuilder::new(config, registry).sources(counted()));
         let bound = server.bind().await.unwrap();
-        let address = bound.local_addr();
+        let (address, runs) = (bound.local_addr(), bound.runs());
         let (drain, drained) = oneshot::channel::<()>();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = TaskTracker::new().spawn(async move {
@@ -76,7 +77,7 @@ impl TestServer {
             bound.serve(drained.map(drop), stopped.map(drop)).await;
         });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { address, client, drain: Some(drain), stop: Some(stop), served }
+        Self { address, runs, client, drain: Some(drain), stop: Some(stop), served }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
