@@ -1,6 +1,9 @@
 //! Threads: what is remembered of them, who may see it, how their runs are joined, cancelled and
 //! left alone, and how what waits on them is answered.
 
+mod connect;
+mod join;
+mod listing;
 mod memory;
 
 use std::sync::{
@@ -17,11 +20,12 @@ use agui_adapter::{
     model::{AgentEvent, AgentEventKind, Block, Msg, Role, event::ResultState},
     outbound::{Clock, IdSource},
 };
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::support::{
-    agents::{agent, delta, end, start},
+    agents::{Item, agent, delta, end, start},
     server::{NOW_MS, TestServer, checked},
 };
 
@@ -135,6 +139,36 @@ fn counting(given: &Given) -> Registered {
         let answer = format!("answer to {}", request.messages.len());
         stream::iter([Ok(start()), Ok(delta(&answer)), Ok(end())])
     })
+}
+
+/// An agent in whose run the test puts the words: `tell` for one run, then silence for the rest.
+fn told(id: &str) -> (Registered, Tell) {
+    let (tell, heard) = unbounded_channel();
+    let heard = Mutex::new(Some(heard));
+    let agent = agent(id, move |_request| said_by(heard.lock().unwrap().take()));
+    (agent, Tell(tell))
+}
+
+fn said_by(heard: Option<UnboundedReceiver<AgentEvent>>) -> impl Stream<Item = Item> + Send {
+    stream::unfold(heard, |heard| async move {
+        let Some(mut heard) = heard else { return std::future::pending().await };
+        let event = heard.recv().await?;
+        Some((Ok(event), Some(heard)))
+    })
+}
+
+/// What [`told`] agents are told. Dropped, the agent's stream ends.
+struct Tell(UnboundedSender<AgentEvent>);
+
+impl Tell {
+    fn say(&self, events: impl IntoIterator<Item = AgentEvent>) {
+        events.into_iter().for_each(|event| self.0.send(event).unwrap());
+    }
+
+    /// Resolves when the agent's stream was dropped.
+    async fn dropped(&self) {
+        self.0.closed().await;
+    }
 }
 
 /// The input of a run with these messages.
