@@ -155,8 +155,7 @@ impl Connect {
 /// The thread's messages and those of a client's input that it lacks, so that a snapshot deletes
 /// nothing that only the client has. A second answer to a call is not among them.
 pub fn with_unknown(mut messages: Vec<Message>, input: &[Message]) -> Vec<Message> {
-    let mut ids: HashSet<MessageId> =
-        messages.iter().map(|message| message.id().clone()).collect();
+    let mut ids: HashSet<MessageId> = messages.iter().map(|message| message.id().clone()).collect();
     let mut answered: HashSet<ToolCallId> = messages.iter().filter_map(answers).cloned().collect();
     for message in input {
         let first = answers(message).is_none_or(|call| answered.insert(call.clone()));
@@ -194,9 +193,7 @@ struct Hidden {
 impl Hidden {
     fn of(options: &AdapterOptions) -> Self {
         let dropped = |what: Droppable| {
-            let drops = |spec: &EnricherSpec| {
-                matches!(spec, EnricherSpec::Drop { event, .. } if *event == what)
-            };
+            let drops = |spec: &EnricherSpec| matches!(spec, EnricherSpec::Drop { event, .. } if *event == what);
             options.enrichers.iter().any(drops)
         };
         Self {

@@ -98,7 +98,8 @@ impl Client {
 
     fn content(&mut self, event: &Value) {
         let message = self.message(text(event, "messageId")).expect("a message that was opened");
-        message["content"] = json!(format!("{}{}", shown(&message["content"]), text(event, "delta")));
+        message["content"] =
+            json!(format!("{}{}", shown(&message["content"]), text(event, "delta")));
         merge(message, event);
     }
 
@@ -110,13 +111,14 @@ impl Client {
         }
         let parent = event["parentMessageId"].as_str();
         let known = parent.and_then(|parent| self.position(parent));
-        let at = known.filter(|at| self.messages[*at]["role"] == "assistant").unwrap_or_else(|| {
-            let free = parent.filter(|_| known.is_none());
-            let mut carrier = json!({ "id": free.unwrap_or(id), "role": "assistant" });
-            copy(&mut carrier, event, &["subagentRunId"]);
-            self.messages.push(carrier);
-            self.messages.len() - 1
-        });
+        let at =
+            known.filter(|at| self.messages[*at]["role"] == "assistant").unwrap_or_else(|| {
+                let free = parent.filter(|_| known.is_none());
+                let mut carrier = json!({ "id": free.unwrap_or(id), "role": "assistant" });
+                copy(&mut carrier, event, &["subagentRunId"]);
+                self.messages.push(carrier);
+                self.messages.len() - 1
+            });
         let mut call = json!({ "id": id, "type": "function",
             "function": { "name": event["toolCallName"], "arguments": "" } });
         merge(&mut call, event);

@@ -13,7 +13,8 @@ impl Labels {
     fn label(&mut self, kind: char, id: &mut Value) {
         let Some(text) = id.as_str() else { return };
         let next = self.0.keys().filter(|(other, _)| *other == kind).count() + 1;
-        let label = self.0.entry((kind, text.to_owned())).or_insert_with(|| format!("{kind}{next}"));
+        let label =
+            self.0.entry((kind, text.to_owned())).or_insert_with(|| format!("{kind}{next}"));
         *id = json!(label);
     }
 
