@@ -100,7 +100,8 @@ async fn who_joins_before_the_first_word_gets_all_of_it() {
     assert_eq!(read(&mut second, 2).await, head);
     tell.say([start(), delta("hi"), end()]);
     let text = expected::text("id-1", &["hi"]);
-    let whole = [vec![expected::started("t", "r1")], text.clone(), vec![expected::success("t", "r1")]];
+    let whole =
+        [vec![expected::started("t", "r1")], text.clone(), vec![expected::success("t", "r1")]];
     assert_eq!(first.rest().await, whole.concat());
     assert_eq!(second.rest().await, [text, vec![expected::success("t", "c1")]].concat());
 }
@@ -122,7 +123,8 @@ async fn who_joins_in_the_middle_of_a_call_gets_its_arguments_so_far_and_then_th
     });
     let head = [joined("t", "c1"), snapshot(&[user("u1", "hello"), message]), opened];
     assert_eq!(read(&mut second, 3).await, head);
-    let more = AgentEventKind::ToolCallDelta { call: "c1".to_owned(), delta: r#""it"}"#.to_owned() };
+    let more =
+        AgentEventKind::ToolCallDelta { call: "c1".to_owned(), delta: r#""it"}"#.to_owned() };
     tell.say([AgentEvent::local(more), ended].into_iter().chain(gives("c1", "look", "a cat")));
     tell.say([end()]);
     let rest = |run: &str| {
@@ -252,10 +254,8 @@ async fn who_comes_while_a_run_records_its_end_waits_for_it_and_is_shown_all_of_
     store.asked.acquire().await.unwrap().forget();
     let second = join(&server, "c1").await;
     store.may.add_permits(1);
-    let messages = [
-        user("u1", "hello"),
-        json!({"id": "id-1", "role": "assistant", "content": "hi"}),
-    ];
+    let messages =
+        [user("u1", "hello"), json!({"id": "id-1", "role": "assistant", "content": "hi"})];
     let whole = [expected::started("t", "c1"), snapshot(&messages), expected::success("t", "c1")];
     assert_eq!(second.rest().await, whole);
     let end = json!({"type": "TEXT_MESSAGE_END", "messageId": "id-1"});

@@ -185,7 +185,7 @@ async fn a_deleted_thread_is_forgotten() {
 #[tokio::test]
 async fn a_thread_with_a_run_is_deleted_when_the_run_has_stopped() {
     for config in [remembering(), Config::default()] {
-        let (agent, tell) = told("a");
+        let (agent, mut tell) = told("a");
         let server = server(config, vec![agent, says_its_id("b")]).await;
         let mut reader = Reader::new(server.start("/agui/a", &input("t", "r1")).await);
         tell.say([start(), delta("hi")]);
@@ -194,10 +194,10 @@ async fn a_thread_with_a_run_is_deleted_when_the_run_has_stopped() {
             // The agent is asked to stop, and stops.
             let mut request = std::pin::pin!(delete(&server, "t"));
             tokio::select! {
-                biased;
                 _early = &mut request => panic!("deleted under a run"),
-                () = running_is_told(&server) => {}
+                () = tell.asked_to_stop() => {}
             }
+            assert_eq!(shown(&server, "t").await["status"], "running");
             drop(tell);
             request.await
         };
@@ -207,13 +207,6 @@ async fn a_thread_with_a_run_is_deleted_when_the_run_has_stopped() {
         assert_eq!(server.get("/agui/threads/t").send().await.unwrap().status(), 404);
         let next = server.run("/agui/b", &input("t", "r2")).await;
         assert_eq!(said(&next), "b");
-    }
-}
-
-/// Resolves when the server has answered a request that came behind others.
-async fn running_is_told(server: &TestServer) {
-    for _ in 0..20 {
-        assert_eq!(shown(server, "t").await["status"], "running");
     }
 }
 
@@ -259,7 +252,8 @@ async fn without_authentication_pages_of_other_origins_may_not_see_threads() {
         assert_eq!(from_page(&server, origin).await, [403; 3], "{origin}");
     }
     let request = server.get("/agui/threads").header("Origin", "https://evil.example");
-    let problem: Value = request.header("X-Request-Id", "q").send().await.unwrap().json().await.unwrap();
+    let problem: Value =
+        request.header("X-Request-Id", "q").send().await.unwrap().json().await.unwrap();
     let expected = json!({
         "type": "about:blank", "title": "Forbidden", "status": 403, "instance": "q",
         "detail":
@@ -275,8 +269,7 @@ async fn without_authentication_pages_of_other_origins_may_not_see_threads() {
 #[tokio::test]
 async fn origins_that_are_named_may_see_threads() {
     let mut config = remembering();
-    config.agui.cors_allowed_origins =
-        vec!["*".to_owned(), "https://chat.example".to_owned()];
+    config.agui.cors_allowed_origins = vec!["*".to_owned(), "https://chat.example".to_owned()];
     let server = server(config, vec![says_its_id("a")]).await;
     server.run("/agui/a", &input("t", "r1")).await;
     assert_eq!(from_page(&server, "https://chat.example.evil.example").await, [403; 3]);

@@ -144,8 +144,7 @@ async fn a_result_stands_behind_its_call_wherever_the_client_puts_it() {
     // The result comes before a message that is known, and a new message with it.
     let late = [user("u1", "one"), result("t1", "c1", "blue"), call, user("u2", "two")];
     turn(&server, "r2", &late).await;
-    let told =
-        ["user: one", "assistant: paint({}) as c1", "tool: c1 success: blue", "user: two"];
+    let told = ["user: one", "assistant: paint({}) as c1", "tool: c1 success: blue", "user: two"];
     assert_eq!(given.last(), told);
     turn(&server, "r3", &[user("u3", "three")]).await;
     let all = [&told[..], &["assistant: answer to 4", "user: three"]].concat();
@@ -202,10 +201,8 @@ async fn a_state_is_kept_when_the_client_sends_none_and_replaced_when_it_does() 
     expected.push(expected::success("t", "r1"));
     assert_eq!(server.run("/agui/a", &first).await, expected);
 
-    let mut expected = vec![
-        expected::started("t", "r2"),
-        json!({"type": "STATE_SNAPSHOT", "snapshot": {"a": 1}}),
-    ];
+    let mut expected =
+        vec![expected::started("t", "r2"), json!({"type": "STATE_SNAPSHOT", "snapshot": {"a": 1}})];
     expected.extend(expected::text("id-2", &[r#"{"a":1}"#]));
     expected.push(expected::success("t", "r2"));
     let second = with("t", "r2", &[user("u2", "two")]);

@@ -1,10 +1,21 @@
 //! Threads: what is remembered of them, who may see it, how their runs are joined, cancelled and
 //! left alone, and how what waits on them is answered.
 
+mod answers;
+mod cancel;
 mod connect;
+mod disconnect;
+mod expiry;
+mod frontend_tools;
 mod join;
+mod limits;
 mod listing;
+mod logs;
 mod memory;
+mod repeats;
+mod settled;
+mod timeouts;
+mod unanswered;
 
 use std::sync::{
     Arc, Mutex,
@@ -14,19 +25,27 @@ use std::sync::{
 use agentscope_agui::{
     agents::{AgentRequest, registry::Registered},
     config::{AuthConfig, Config},
-    runs::Sources,
+    runs::{AgentId, Principal, RunHandle, RunRequest, RunService, RunServiceSetup, Sources},
+    store::ThreadKey,
 };
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind, Block, Msg, Role, event::ResultState},
     outbound::{Clock, IdSource},
+    resume::Verdict,
 };
+use agui_protocol::RunAgentInput;
 use futures_util::{Stream, stream};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    watch,
+};
+use tokio_util::sync::CancellationToken;
 
 use super::support::{
-    agents::{Item, agent, delta, end, start},
-    server::{NOW_MS, TestServer, checked},
+    agents::{Item, agent, asks_for, delta, end, start},
+    expected,
+    server::{NOW_MS, TestServer, checked, counted},
 };
 
 /// The header that names the user where [`two_users`] is set.
@@ -53,10 +72,8 @@ async fn server(config: Config, agents: Vec<Registered>) -> TestServer {
 /// The same with a clock that the test moves.
 async fn timed(config: Config, hand: &Hand, agents: Vec<Registered>) -> TestServer {
     let (ids, clock) = (Arc::<AtomicU32>::default(), hand.clone());
-    let sources = Sources::new(
-        move || Box::new(Unique(Arc::clone(&ids))),
-        move || Box::new(clock.clone()),
-    );
+    let sources =
+        Sources::new(move || Box::new(Unique(Arc::clone(&ids))), move || Box::new(clock.clone()));
     TestServer::built(config, agents, |builder| builder.sources(sources)).await
 }
 
@@ -88,6 +105,54 @@ impl Clock for Hand {
     fn now_ms(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// The runs alone, without a server: for time that stands still.
+fn service(config: &Config) -> RunService {
+    let setup = RunServiceSetup { sources: counted(), ..RunServiceSetup::default() };
+    RunService::new(10, config.agui.threads.clone(), setup)
+}
+
+fn request(agent: &Registered, input: &Value) -> RunRequest {
+    RunRequest {
+        agent: Arc::clone(&agent.agent),
+        agent_id: AgentId::new(agent.info.id.as_str()),
+        options: Arc::clone(&agent.options),
+        principal: Principal::anonymous(),
+        input: Arc::new(RunAgentInput::from_value(input.clone()).unwrap().input),
+        context: Arc::default(),
+        run_timeout: agent.run_timeout,
+        accept_client_system_messages: false,
+        request_id: "q".into(),
+    }
+}
+
+/// All events of a stream.
+async fn all(handle: RunHandle) -> Vec<Value> {
+    let (mut batches, mut events) = (handle.events(), Vec::new());
+    while let Some(batch) = batches.recv().await {
+        events.extend(batch.iter().map(|event| json!(event)));
+        let last = events.last().map(|event: &Value| event["type"].as_str().unwrap());
+        if matches!(last, Some("RUN_FINISHED" | "RUN_ERROR")) {
+            break;
+        }
+    }
+    events
+}
+
+/// Where time stands still: resolves when every task waits for something.
+async fn idle() {
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+}
+
+/// The key of an anonymous caller's thread.
+fn key(thread: &str) -> ThreadKey {
+    ThreadKey { principal: Principal::anonymous(), thread: thread.into() }
+}
+
+/// Resolves when the thread `t` has no run.
+async fn at_rest(server: &TestServer) {
+    server.runs.ledger().store().at_rest(&key("t")).await;
 }
 
 /// What an agent was given in each of its runs: a line per message.
@@ -141,12 +206,68 @@ fn counting(given: &Given) -> Registered {
     })
 }
 
+/// An agent that asks for these calls of `wipe`, and says what was decided when it is resumed:
+/// see [`verdicts`].
+fn asking(given: &Given, calls: &'static [&'static str]) -> Registered {
+    let given = given.clone();
+    agent("asking", move |request| {
+        given.note(&request);
+        let mut events = vec![start()];
+        match request.decisions.is_empty() {
+            true => events.extend(calls.iter().flat_map(|call| asks_for(call))),
+            false => events.extend([delta(&verdicts(&request)), end()]),
+        }
+        stream::iter(events.into_iter().map(Ok))
+    })
+}
+
+/// What an agent was told of the answers.
+fn verdicts(request: &AgentRequest) -> String {
+    let verdicts = request.decisions.iter().map(|decision| {
+        let verdict = match &decision.verdict {
+            Verdict::Approved { call, .. } => format!("run {} {}", call.id, call.arguments),
+            Verdict::Denied { call, reason: None } => format!("do not run {}", call.id),
+            Verdict::Denied { call, reason: Some(why) } => format!("do not run {}: {why}", call.id),
+            Verdict::Result { call, text, .. } => format!("{} gave {text}", call.id),
+            Verdict::Answer { payload } => format!("{payload:?}"),
+        };
+        if decision.settled { format!("did {verdict}") } else { verdict }
+    });
+    verdicts.collect::<Vec<_>>().join("; ")
+}
+
+/// The ids of the interrupts with which a run ended.
+fn raised(events: &[Value]) -> Vec<&str> {
+    let last = events.last().unwrap();
+    assert_eq!(last["outcome"]["type"], "interrupt", "{last}");
+    let interrupts = last["outcome"]["interrupts"].as_array().unwrap();
+    interrupts.iter().map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+/// The refusal of a run that does not answer these interrupts as it must.
+fn contract(message: &str, open: &Value) -> Value {
+    let mut error = expected::error("AGUI_INTERRUPT_CONTRACT_ERROR", message);
+    error["metadata"] = json!({"agentscope.openInterrupts": open});
+    error
+}
+
+/// The first event of a run that ignores these entries.
+fn ignoring(thread: &str, run: &str, entries: &[&str]) -> Value {
+    let mut started = expected::started(thread, run);
+    started["metadata"] = json!({"agentscope.ignoredResume": entries});
+    started
+}
+
 /// An agent in whose run the test puts the words: `tell` for one run, then silence for the rest.
 fn told(id: &str) -> (Registered, Tell) {
     let (tell, heard) = unbounded_channel();
     let heard = Mutex::new(Some(heard));
-    let agent = agent(id, move |_request| said_by(heard.lock().unwrap().take()));
-    (agent, Tell(tell))
+    let (stop, asked) = watch::channel(None);
+    let agent = agent(id, move |request| {
+        stop.send_replace(Some(request.cancel));
+        said_by(heard.lock().unwrap().take())
+    });
+    (agent, Tell { events: tell, asked })
 }
 
 fn said_by(heard: Option<UnboundedReceiver<AgentEvent>>) -> impl Stream<Item = Item> + Send {
@@ -158,16 +279,25 @@ fn said_by(heard: Option<UnboundedReceiver<AgentEvent>>) -> impl Stream<Item = I
 }
 
 /// What [`told`] agents are told. Dropped, the agent's stream ends.
-struct Tell(UnboundedSender<AgentEvent>);
+struct Tell {
+    events: UnboundedSender<AgentEvent>,
+    asked: watch::Receiver<Option<CancellationToken>>,
+}
 
 impl Tell {
     fn say(&self, events: impl IntoIterator<Item = AgentEvent>) {
-        events.into_iter().for_each(|event| self.0.send(event).unwrap());
+        events.into_iter().for_each(|event| self.events.send(event).unwrap());
     }
 
     /// Resolves when the agent's stream was dropped.
     async fn dropped(&self) {
-        self.0.closed().await;
+        self.events.closed().await;
+    }
+
+    /// Resolves when the agent was asked to stop.
+    async fn asked_to_stop(&mut self) {
+        let cancel = self.asked.wait_for(Option::is_some).await.unwrap().clone().unwrap();
+        cancel.cancelled().await;
     }
 }
 
