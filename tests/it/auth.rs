@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::support::{
     agents::{agent, asks_for, delta, end, start, then_silent},
-    expected, input, resume, saying,
+    expected, input,
+    log::Captured,
+    resume, saying,
     server::{TestServer, checked, events},
     sse::Reader,
 };
@@ -186,4 +188,47 @@ async fn a_busy_thread_of_one_user_is_free_for_another() {
     assert_eq!(busy.last().unwrap()["code"], "THREAD_BUSY");
     let free = run_as(&server, "bob", "/agui/asks", &input("t", "r2")).await;
     assert_eq!(free.last().unwrap()["outcome"]["type"], "interrupt");
+}
+
+#[tokio::test]
+async fn the_log_of_a_run_does_not_name_the_user() {
+    let log = Captured::start();
+    let server = server().await;
+    run_as(&server, "alice.liddell", "/agui/asks", &input("t", "r")).await;
+    let refused = server.get("/agui/agents").header(USER, "alice.liddell").header(USER, "hare");
+    assert_eq!(refused.send().await.unwrap().status(), 401);
+    let text = log.text();
+    for line in ["run ended", "request refused"] {
+        assert!(text.contains(line), "{text}");
+    }
+    for name in ["liddell", "hare"] {
+        assert!(!text.contains(name), "{text}");
+    }
+}
+
+/// What starting with this text is warned of.
+fn warnings(text: &str) -> Vec<String> {
+    super::support::config::load(text, &[]).unwrap().warnings
+}
+
+#[test]
+fn a_server_open_to_other_machines_is_warned_of() {
+    let open = |host: &str| {
+        format!(
+            "server.auth is none and the server listens on {host}: whoever reaches it can use \
+             every agent, and all callers share their threads"
+        )
+    };
+    for host in ["127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"] {
+        assert_eq!(warnings(&format!("server: {{host: '{host}'}}\n")), [""; 0], "{host}");
+    }
+    for host in ["0.0.0.0", "::", "10.0.0.1", "agui.internal"] {
+        assert_eq!(warnings(&format!("server: {{host: '{host}'}}\n")), [open(host)]);
+    }
+    let guarded = "server: {host: 0.0.0.0, auth: {type: trusted-header}}\n";
+    assert_eq!(warnings(guarded), [""; 0]);
+    assert_eq!(
+        warnings(ECHO),
+        ["runtime-context: user will never have a value: server.auth is none"]
+    );
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{choice, written_as};
+use super::{FALSE, TRUE, choice, written_as};
 use crate::config::agents::RESERVED_IDS;
 
 /// Makes a piece of the schema.
@@ -11,11 +11,13 @@ type Rule = fn() -> Value;
 
 /// The rules by the end of the path at which they hold.
 const RULES: &[(&str, Rule)] = &[
+    ("server.host", host),
     ("agui.path-prefix", path_prefix),
     ("agui.agent-id-header", header_name),
     ("auth(trusted-header).header", header_name),
     ("runtime-context.*.header", header_name),
     ("cors-allowed-origins[]", origin),
+    ("agui.cors-allowed-origins", origins),
     ("agentscope.agui", credentials),
     ("agui", native),
     ("agui.server-side-memory", not_true),
@@ -48,8 +50,13 @@ pub(super) fn names(place: &str, path: &str) -> bool {
     path.strip_suffix(place).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
+/// An address of the sixth version has colons; whether it is one is for the loader to say.
+fn host() -> Value {
+    written_as(r"^([\p{L}\p{N}._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
+}
+
 fn path_prefix() -> Value {
-    let mut rule = written_as("^(/[A-Za-z0-9._~-]+)+$");
+    let mut rule = written_as(r"^(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+$");
     rule["not"] = json!({ "enum": ["/healthz", "/readyz"] });
     rule
 }
@@ -58,15 +65,24 @@ fn header_name() -> Value {
     written_as("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 }
 
+const ORIGIN: &str = r"(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)";
+
 fn origin() -> Value {
-    written_as(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)$")
+    written_as(&format!("^{ORIGIN}$"))
+}
+
+/// Several in one text, separated by commas.
+fn origins() -> Value {
+    let one = ORIGIN.replace("[^", "[^,");
+    let text = written_as(&format!(r"^[\s,]*({one}[\s,]*(,[\s,]*{one}[\s,]*)*)?$"));
+    json!({ "if": { "type": "string" }, "then": text })
 }
 
 fn credentials() -> Value {
     json!({
         "if": {
             "required": ["cors-allow-credentials"],
-            "properties": { "cors-allow-credentials": { "const": true } },
+            "properties": { "cors-allow-credentials": is_true() },
         },
         "then": {
             "required": ["cors-allowed-origins"],
@@ -79,32 +95,44 @@ fn native() -> Value {
     json!({ "not": {
         "required": ["emit-subagent-events-as-native", "subagent-events"],
         "properties": {
-            "emit-subagent-events-as-native": { "const": true },
+            "emit-subagent-events-as-native": is_true(),
             "subagent-events": { "enum": ["attributed", "custom", "native"] },
         },
     } })
 }
 
+fn is_true() -> Value {
+    json!({ "anyOf": [{ "enum": [true, 1] }, { "type": "string", "pattern": TRUE }] })
+}
+
 fn not_true() -> Value {
-    json!({ "not": { "const": true } })
+    json!({ "not": is_true() })
 }
 
 fn not_false() -> Value {
-    json!({ "not": { "const": false } })
+    json!({ "not": { "anyOf": [{ "enum": [false, 0] }, { "type": "string", "pattern": FALSE }] } })
 }
 
 fn context_names() -> Value {
     json!({ "propertyNames": { "not": { "pattern": r"^(sessionId$|agui\.)" } } })
 }
 
+/// A constant may be null; the other sources are absent then.
 fn one_source() -> Value {
-    one_of(&["header", "query", "principal", "value"])
+    let mut sources: Vec<Value> = ["header", "query", "principal"].map(present).into();
+    sources.push(json!({ "required": ["value"] }));
+    json!({ "oneOf": sources })
 }
 
 /// Exactly one of these keys.
 fn one_of(keys: &[&str]) -> Value {
-    let required: Vec<Value> = keys.iter().map(|key| json!({ "required": [key] })).collect();
-    json!({ "oneOf": required })
+    let present: Vec<Value> = keys.iter().map(|key| present(key)).collect();
+    json!({ "oneOf": present })
+}
+
+/// A key with something behind it.
+fn present(key: &str) -> Value {
+    json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } })
 }
 
 fn metadata() -> Value {
@@ -125,11 +153,11 @@ fn dropped() -> Value {
 
 fn one_action() -> Value {
     json!({
-        "required": ["custom"],
+        "allOf": [present("custom")],
         "oneOf": [
-            { "required": ["rename"] },
-            { "required": ["drop"], "properties": { "drop": not_false() } },
-            { "required": ["as"] },
+            present("rename"),
+            { "allOf": [present("drop"), { "properties": { "drop": not_false() } }] },
+            present("as"),
         ],
     })
 }

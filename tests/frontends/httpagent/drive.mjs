@@ -3,6 +3,9 @@
 //
 //   node drive.mjs < jobs.jsonl > records.jsonl
 //
+// The environment may say how many jobs are played at once (PARALLEL) and how long a run may take
+// (RUN_TIMEOUT_MS).
+//
 // Input: one job per line.
 //   {
 //     "name": "approval-deny",            any text, returned as is
@@ -45,8 +48,8 @@ const CLIENTS = {
   "0.0.59": "ag-ui-client-0-0-59",
   "0.0.57": "ag-ui-client-0-0-57",
 };
-const PARALLEL = 8;
-const JOB_TIMEOUT_MS = 60_000;
+const PARALLEL = Number(process.env.PARALLEL ?? 8);
+const RUN_TIMEOUT_MS = Number(process.env.RUN_TIMEOUT_MS ?? 60_000);
 
 const currentRecord = new AsyncLocalStorage();
 const stray = [];
@@ -148,9 +151,9 @@ async function playStep(agent, job, step, index, previous) {
   let timer;
   const timeout = new Promise((_, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`no end of the response within ${JOB_TIMEOUT_MS} ms`));
+      reject(new Error(`no end of the response within ${RUN_TIMEOUT_MS} ms`));
       agent.abortRun();
-    }, JOB_TIMEOUT_MS);
+    }, RUN_TIMEOUT_MS);
   });
   try {
     await Promise.race([agent.runAgent(parameters, subscriber), timeout]);

@@ -67,27 +67,38 @@ pub(super) fn folder() -> PathBuf {
 
 /// Plays all jobs and returns their records, by client and in the order of the jobs.
 pub(super) fn drive(jobs: Vec<Job>) -> Vec<Record> {
+    drive_with(&jobs, &[])
+}
+
+/// The same for agents that take seconds of computing to begin with: few at once, and with all
+/// the time they need.
+pub(super) fn drive_slow_agents(jobs: Vec<Job>) -> Vec<Record> {
+    drive_with(&jobs, &[("PARALLEL", "2"), ("RUN_TIMEOUT_MS", "600000")])
+}
+
+fn drive_with(jobs: &[Job], variables: &[(&str, &str)]) -> Vec<Record> {
     assert!(
         folder().join("node_modules").is_dir(),
         "the AG-UI clients are not installed: run ./scripts/test, or `npm ci --ignore-scripts` in {}",
         folder().display(),
     );
-    let (jobs, folder) = (&jobs, &folder());
+    let folder = &folder();
     thread::scope(|scope| {
         let running: Vec<_> = CLIENTS
             .iter()
             .map(|client| (jobs.iter().filter(move |job| job.client == *client)).collect())
             .filter(|jobs: &Vec<&Job>| !jobs.is_empty())
-            .map(|jobs| scope.spawn(move || run_node(folder, &jobs)))
+            .map(|jobs| scope.spawn(move || run_node(folder, &jobs, variables)))
             .collect();
         running.into_iter().flat_map(|thread| thread.join().expect("the driver ran")).collect()
     })
 }
 
-fn run_node(folder: &Path, jobs: &[&Job]) -> Vec<Record> {
+fn run_node(folder: &Path, jobs: &[&Job], variables: &[(&str, &str)]) -> Vec<Record> {
     let mut node = Command::new("node")
         .arg("drive.mjs")
         .current_dir(folder)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
