@@ -218,6 +218,12 @@ impl RunService {
         &self.0.ledger
     }
 
+    /// How many tasks there are: two for a run under way, one for a client that is shown a thread,
+    /// and those of agents that have not let go yet.
+    pub fn tasks(&self) -> usize {
+        self.0.tasks.len()
+    }
+
     /// Starts no more runs; those under way go on.
     pub fn drain(&self) {
         self.0.draining.cancel();
@@ -251,6 +257,6 @@ impl RunService {
 
 impl fmt::Debug for RunService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunService").field("runs", &self.0.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("RunService").field("tasks", &self.tasks()).finish_non_exhaustive()
     }
 }

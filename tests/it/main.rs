@@ -58,3 +58,5 @@ mod stops;
 mod store;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod threads;
