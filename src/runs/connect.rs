@@ -175,7 +175,7 @@ fn error_event(shared: &Shared) -> Event {
 
 fn viewer(request: &RunRequest, metadata: Object) -> Connect {
     let peer = peer(&request.input, &request.options);
-    Connect::new(&request.input, peer, &request.options, metadata)
+    Connect::new(&request.input, peer, Arc::clone(&request.options), metadata)
 }
 
 /// What is stored, and what the client has beyond it.

@@ -247,6 +247,12 @@ impl Adapter {
         self.context.state.current()
     }
 
+    /// The thread's state as the stream's clients have it, for a client that joins them; `None` =
+    /// they have none, or may see none.
+    pub fn shown_state(&self) -> Option<&Arc<Value>> {
+        self.context.state.shown().filter(|_| self.context.options.emit_state_events)
+    }
+
     /// What is open in the stream as it leaves, for a client that joins it.
     pub fn open_items(&self) -> &OpenItems {
         self.tail.open_items()

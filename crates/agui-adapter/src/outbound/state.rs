@@ -41,6 +41,12 @@ impl SharedState {
         &self.agent
     }
 
+    /// The state that the stream's clients have; `None` = nothing is known of it. Later changes
+    /// are told against it.
+    pub(super) fn shown(&self) -> Option<&Arc<Value>> {
+        self.certain.then_some(&self.client)
+    }
+
     /// The agent's state, if it changed in this run.
     pub(super) fn final_state(&self) -> Option<Arc<Value>> {
         self.changed.then(|| Arc::clone(&self.agent))

@@ -397,7 +397,7 @@ pub(crate) struct Announcement {
 }
 
 /// An event, with its metadata if there are any.
-fn with_metadata(body: Body, metadata: Object) -> Event {
+pub(crate) fn with_metadata(body: Body, metadata: Object) -> Event {
     Event { metadata: (!metadata.is_empty()).then_some(metadata), ..Event::new(body) }
 }
 

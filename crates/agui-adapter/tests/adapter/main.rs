@@ -8,3 +8,5 @@ mod conversion;
 mod golden;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod thread;

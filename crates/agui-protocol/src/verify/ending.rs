@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::sequence::{Sequence, text};
+use super::{
+    sequence::{Sequence, text},
+    thread::Origin,
+};
 
 impl Sequence<'_> {
     pub(super) fn run_finished(&mut self, event: &Value) {
@@ -41,11 +44,13 @@ impl Sequence<'_> {
         }
     }
 
-    /// Calls without an answer must be the client's, and must be named (LIFE-16, TOOL-15).
+    /// Calls without an answer must be the client's, and must be named (LIFE-16, TOOL-15). Those
+    /// of a run that was joined may be known by the snapshot only.
     fn pending_calls(&mut self, outcome: &Value) {
         let run = &self.run;
-        let pending: Vec<&str> =
-            run.calls.iter().filter(|id| !run.answered.contains(*id)).map(String::as_str).collect();
+        let restated = |id: &String| self.thread.calls.get(id).is_some_and(|call| call.answered);
+        let is_pending = |id: &&String| !run.answered.contains(*id) && !restated(id);
+        let pending: Vec<&str> = run.calls.iter().filter(is_pending).map(String::as_str).collect();
         if self.context.input.is_some() {
             for id in &pending {
                 let call = self.thread.calls.get(*id);
@@ -58,12 +63,29 @@ impl Sequence<'_> {
         let named: Option<Vec<&str>> =
             named.map(|ids| ids.iter().filter_map(Value::as_str).collect());
         let good = match named {
-            Some(named) => named == pending,
+            Some(named) => {
+                let of_run = |id: &&str| !self.is_restated(id);
+                let mut named: Vec<&str> = named.into_iter().filter(of_run).collect();
+                let mut pending = pending.clone();
+                if self.thread.is_restated {
+                    // The order in which restated calls began is not known.
+                    named.sort_unstable();
+                    pending.sort_unstable();
+                }
+                named == pending
+            }
             None => pending.is_empty() || self.context.is_legacy(),
         };
         if !good {
             self.log.flag("LIFE-16", format!("pendingToolCallIds should be {pending:?}"));
         }
+    }
+
+    /// Whether a call came by a snapshot, did not begin in this run, and has no answer.
+    fn is_restated(&self, id: &str) -> bool {
+        let call = self.thread.calls.get(id);
+        !self.run.calls.iter().any(|own| own == id)
+            && call.is_some_and(|call| call.origin == Origin::Snapshot && !call.answered)
     }
 
     /// Ids of the interrupts.

@@ -289,6 +289,8 @@ impl Sequence<'_> {
             Some(Origin::Input) => {
                 self.log.flag("TOOL-14", format!("call {id} of the input is streamed again"));
             }
+            // A client that joins a run gets its open calls with the snapshot.
+            Some(Origin::Snapshot) => {}
             Some(_) if self.context.forbid_reopen => {
                 self.log.flag("TOOL-24", format!("call {id} starts a second time"));
             }

@@ -48,6 +48,8 @@ pub(super) struct Thread {
     pub(super) messages: HashMap<String, Known>,
     pub(super) calls: HashMap<String, Call>,
     activities: HashMap<String, Activity>,
+    /// A `MESSAGES_SNAPSHOT` came.
+    pub(super) is_restated: bool,
     /// `None` = unknown.
     state: Option<Value>,
 }
@@ -62,6 +64,7 @@ impl Thread {
             messages: HashMap::new(),
             calls: HashMap::new(),
             activities: HashMap::new(),
+            is_restated: false,
             state: context.state(),
         };
         for message in context.messages() {
@@ -112,6 +115,7 @@ impl Thread {
 
     /// Takes over a `MESSAGES_SNAPSHOT` (SNAP-1 to SNAP-3).
     pub(super) fn snapshot(&mut self, messages: &[Value], context: &VerifyInput, log: &mut Log) {
+        self.is_restated = true;
         let mut ids = HashSet::new();
         for message in messages {
             let (Some(id), Some(role)) = (string(message, "id"), string(message, "role")) else {
@@ -123,7 +127,9 @@ impl Thread {
             if !ids.insert(id.clone()) {
                 log.flag("TXT-5", format!("message {id} stands twice in the snapshot"));
             }
-            self.remember(message, Origin::Snapshot);
+            // What was streamed before stays so: only what came by a snapshot is gone on with.
+            let streamed = self.messages.get(&id).is_some_and(|m| m.origin == Origin::Stream);
+            self.remember(message, if streamed { Origin::Stream } else { Origin::Snapshot });
         }
         for message in context.messages().iter().filter(|message| message["role"] == "user") {
             if let Some(id) = message["id"].as_str().filter(|id| !ids.contains(*id)) {
@@ -156,14 +162,15 @@ impl Thread {
             return;
         }
         match known.origin {
-            Origin::Carrier => {}
+            // A client that joins a run gets its open messages with the snapshot.
+            Origin::Carrier | Origin::Snapshot => {}
             Origin::Input => {
                 log.flag("LIFE-27", format!("message {id} of the input is streamed again"));
             }
-            Origin::Snapshot | Origin::Stream if forbid_reopen => {
+            Origin::Stream if forbid_reopen => {
                 log.flag("TXT-6", format!("message {id} is opened again"));
             }
-            Origin::Snapshot | Origin::Stream => {}
+            Origin::Stream => {}
         }
         if known.owner.as_deref() != owner {
             log.flag("SUB-6", format!("message {id} is opened again under another owner"));

@@ -1,7 +1,7 @@
 //! Any sequence of agent events gives a stream that the checker accepts, and loses nothing that
 //! no rule says is left out.
 
-mod generate;
+pub mod generate;
 mod model;
 
 use std::{
@@ -23,7 +23,7 @@ use agui_protocol::{
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 
-fn input(run: &Run) -> Value {
+pub fn input(run: &Run) -> Value {
     let mut input = json!({
         "threadId": "t1", "runId": "r2",
         "messages": [
@@ -45,7 +45,7 @@ fn input(run: &Run) -> Value {
     input
 }
 
-fn denied() -> Decision {
+pub fn denied() -> Decision {
     let call = StoredCall {
         id: "d1".to_owned(),
         wire_id: "d1".to_owned(),

@@ -13,7 +13,7 @@ mod reasoning;
 mod regressions;
 mod results;
 mod resume;
-mod script;
+pub mod script;
 mod state;
 mod subagents;
 mod text;

@@ -93,19 +93,58 @@ fn message_ids_are_unique_over_all_kinds() {
     );
 }
 
+/// What a client gets that joins a run: a snapshot with what is open, then its starts again.
+const RESTATED: &str = r#"
+    MESSAGES_SNAPSHOT "messages":[{"id":"u","role":"user","content":"hi"},{"id":"m","role":"assistant","content":"ab","toolCalls":[{"id":"c","type":"function","function":{"name":"ui","arguments":"{"}},{"id":"e","type":"function","function":{"name":"ui","arguments":"{}"}}]}]
+    TEXT_MESSAGE_START "messageId":"m"
+    TEXT_MESSAGE_CONTENT "messageId":"m","delta":"c"
+    TEXT_MESSAGE_END "messageId":"m"
+    TOOL_CALL_START "toolCallId":"c","toolCallName":"ui","parentMessageId":"m"
+    TOOL_CALL_ARGS "toolCallId":"c","delta":"}"
+    TOOL_CALL_END "toolCallId":"c"
+"#;
+
+fn ending(events: &str, pending: &str) -> Vec<Value> {
+    let mut events = run(events);
+    let outcome = format!(r#"{RUN},"outcome":{{"type":"success","pendingToolCallIds":{pending}}}"#);
+    *events.last_mut().unwrap() = event("RUN_FINISHED", &outcome);
+    events
+}
+
 #[test]
 fn a_joined_run_may_reopen_what_a_snapshot_restated() {
-    let events = run(r#"
-        MESSAGES_SNAPSHOT "messages":[{"id":"u","role":"user","content":"hi"},{"id":"m","role":"assistant","content":"ab","toolCalls":[{"id":"c","type":"function","function":{"name":"ui","arguments":"{"}}]}]
+    for context in [known(), known().lenient()] {
+        assert_eq!(found(&run(RESTATED), &context), [(8, "LIFE-16")]);
+        // The other call began and ended before the client came.
+        for pending in [r#"["c"]"#, r#"["c","e"]"#, r#"["e","c"]"#] {
+            assert_eq!(found(&ending(RESTATED, pending), &context), [], "{pending}");
+        }
+        for pending in [r#"["e"]"#, r#"["c","old"]"#, r#"["c","nobody's"]"#] {
+            assert_eq!(found(&ending(RESTATED, pending), &context), [(8, "LIFE-16")], "{pending}");
+        }
+    }
+}
+
+#[test]
+fn what_was_restated_is_reopened_once() {
+    let again = r#"
         TEXT_MESSAGE_START "messageId":"m"
-        TEXT_MESSAGE_CONTENT "messageId":"m","delta":"c"
         TEXT_MESSAGE_END "messageId":"m"
         TOOL_CALL_START "toolCallId":"c","toolCallName":"ui","parentMessageId":"m"
-        TOOL_CALL_ARGS "toolCallId":"c","delta":"}"
         TOOL_CALL_END "toolCallId":"c"
-    "#);
-    assert_eq!(found(&events, &known().lenient()), [(8, "LIFE-16")]);
-    assert_eq!(found(&events, &known()), [(2, "TXT-6"), (5, "TOOL-24"), (8, "LIFE-16")]);
+    "#;
+    let events = ending(&format!("{RESTATED}{again}"), r#"["c"]"#);
+    assert_eq!(found(&events, &known()), [(8, "TXT-6"), (10, "TOOL-24")]);
+    assert_eq!(found(&events, &known().lenient()), []);
+    // A snapshot does not make what was streamed fit to be opened again.
+    let streamed = r#"
+        TEXT_MESSAGE_START "messageId":"m"
+        TEXT_MESSAGE_END "messageId":"m"
+        MESSAGES_SNAPSHOT "messages":[{"id":"u","role":"user","content":"hi"},{"id":"m","role":"assistant","content":""}]
+        TEXT_MESSAGE_START "messageId":"m"
+        TEXT_MESSAGE_END "messageId":"m"
+    "#;
+    assert_eq!(found(&run(streamed), &known()), [(4, "TXT-6")]);
 }
 
 #[test]
