@@ -3,6 +3,7 @@
 //! A backend folder owns its configuration's meaning and its tests, emits AgentScope events only,
 //! and never names an AG-UI event.
 
+pub mod command;
 mod directive;
 pub mod registry;
 pub mod scripted;

@@ -15,8 +15,8 @@ use std::{
 use agui_adapter::options::AdapterOptions;
 use agui_protocol::capabilities::AgentCapabilities;
 
-use super::{Agent, scripted::ScriptedFactory};
-use crate::config::{AgentConfig, AgentKind, Config, place};
+use super::{Agent, command::CommandFactory, scripted::ScriptedFactory};
+use crate::config::{AgentConfig, Config, place};
 
 /// The capabilities document of an agent, in AG-UI's shape.
 pub type Capabilities = AgentCapabilities;
@@ -203,6 +203,7 @@ impl Default for RegistryBuilder {
     fn default() -> Self {
         let mut factories: BTreeMap<String, Arc<dyn AgentFactory>> = BTreeMap::new();
         factories.insert("scripted".to_owned(), Arc::new(ScriptedFactory));
+        factories.insert("command".to_owned(), Arc::new(CommandFactory));
         Self { factories, inserted: Vec::new() }
     }
 }
@@ -267,9 +268,7 @@ fn build_one(
     id: &str,
     agent: &AgentConfig,
 ) -> Result<Registered, Vec<BuildError>> {
-    let kind = match &agent.kind {
-        AgentKind::Scripted(_) => "scripted",
-    };
+    let kind = agent.kind.name();
     let Some(factory) = factories.get(kind) else {
         let message = format!("no factory for agents of type `{kind}`");
         return Err(vec![BuildError::at(agent_path(id), message)]);
@@ -324,7 +323,7 @@ mod tests {
     use super::*;
     use crate::{
         agents::{AgentRequest, AgentStream},
-        config::{ScriptedConfig, Turn},
+        config::{AgentKind, ScriptedConfig, Turn},
     };
 
     struct Silent;

@@ -56,7 +56,7 @@ pub(super) fn read(
         options.enrichers = entries.iter().filter_map(|entry| enricher(entry, faults)).collect();
     }
     if let Some(entries) = block.blocks("converters") {
-        options.converters = entries.iter().filter_map(|entry| converter(entry, faults)).collect();
+        options.converters = converters(&entries, faults);
     }
     options
 }
@@ -150,6 +150,20 @@ fn drop_enricher(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<EnricherS
         return None;
     }
     Some(EnricherSpec::Drop { event, name })
+}
+
+/// One for each name: a second one would never be asked.
+fn converters(entries: &[Block<'_>], faults: &mut Faults<'_>) -> Vec<ConverterSpec> {
+    let mut specs: Vec<ConverterSpec> = Vec::new();
+    for entry in entries {
+        let Some(spec) = converter(entry, faults) else { continue };
+        if specs.iter().any(|other| other.custom == spec.custom) {
+            let message = "an earlier converter of this list is for the same name";
+            faults.value(&entry.at("custom"), message);
+        }
+        specs.push(spec);
+    }
+    specs
 }
 
 fn converter(entry: &Block<'_>, faults: &mut Faults<'_>) -> Option<ConverterSpec> {

@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{
-    AguiConfig, adapter, embedded,
+    AguiConfig, adapter,
+    command::{self, CommandConfig},
+    embedded, keys,
     load::Folder,
     tree::{Block, Faults},
 };
@@ -43,6 +45,18 @@ impl AgentConfig {
 pub enum AgentKind {
     /// Events from a file.
     Scripted(ScriptedConfig),
+    /// A program, started for each run.
+    Command(CommandConfig),
+}
+
+impl AgentKind {
+    /// The value of `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Scripted(_) => "scripted",
+            Self::Command(_) => "command",
+        }
+    }
 }
 
 /// `type: scripted`.
@@ -149,7 +163,30 @@ fn agent(
         accept_client_system_messages: switches
             .boolean("accept-client-system-messages")
             .unwrap_or(agui.accept_client_system_messages),
-        kind: AgentKind::Scripted(scripted(entry, folder, faults)),
+        kind: kind(entry, folder, faults),
+    }
+}
+
+fn kind(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> AgentKind {
+    let kind = match entry.text("type") {
+        Some("command") => AgentKind::Command(command::read(entry, folder, faults)),
+        _ => AgentKind::Scripted(scripted(entry, folder, faults)),
+    };
+    refuse_keys_of_other_types(entry, &kind, faults);
+    kind
+}
+
+/// A variable can set any agent's key of any type; in a file the check before found it.
+fn refuse_keys_of_other_types(entry: &Block<'_>, kind: &AgentKind, faults: &mut Faults<'_>) {
+    let own = keys::AGENTS.iter().find(|variant| variant.name == kind.name());
+    let own = own.map_or(&[][..], |variant| variant.keys);
+    let others = keys::AGENTS.iter().filter(|variant| variant.name != kind.name());
+    for variant in others {
+        let foreign = variant.keys.iter().filter(|key| own.iter().all(|own| own.name != key.name));
+        for key in foreign.filter(|key| entry.has(key.name)) {
+            let message = format!("only agents of type `{}` have this key", variant.name);
+            faults.value(&entry.at(key.name), message);
+        }
     }
 }
 

@@ -140,6 +140,11 @@ fn path_prefix(block: &Block<'_>, default: String, faults: &mut Faults<'_>) -> S
         );
         return default;
     }
+    if prefix.split('/').any(|segment| matches!(segment, "." | "..")) {
+        let message = "`.` and `..` mean folders in a path, and clients take them out";
+        faults.value(&block.at("path-prefix"), message);
+        return default;
+    }
     if TAKEN.contains(&prefix) {
         let message = format!("{} are the server's own paths", TAKEN.join(" and "));
         faults.value(&block.at("path-prefix"), message);

@@ -180,7 +180,11 @@ impl Checker<'_> {
             chosen = Some(variant.name);
             keys.extend(variant.keys);
         } else {
-            keys.extend(variants.iter().flat_map(|variant| variant.keys));
+            for key in variants.iter().flat_map(|variant| variant.keys) {
+                if keys.iter().all(|known| known.name != key.name) {
+                    keys.push(key);
+                }
+            }
         }
         let mut table = self.fields(&keys, entries, path);
         if let Some(name) = chosen {
@@ -328,14 +332,37 @@ fn unknown_key(name: &str, keys: &[&Key], path: &str) -> String {
     if let Some(right) = names.iter().find(|right| canonical(right) == canonical(name)) {
         return format!("unknown key; keys are written in kebab-case: `{right}`");
     }
+    if let Some((first, _)) = name.split_once('.')
+        && names.contains(&first)
+    {
+        return format!(
+            "unknown key; names with dots are written as nested blocks: `{first}:`, and the rest \
+             inside it"
+        );
+    }
     if path.ends_with(".agui") && keys::AGUI.iter().any(|key| key.name == name) {
         return format!(
             "this key holds for the whole server and stands only in agentscope.agui; valid keys \
              here: {valid}"
         );
     }
+    if let Some(home) = home_of(name, &keys::ROOT, "") {
+        return format!("this key belongs to {home}; valid keys here: {valid}");
+    }
     match near(name, names.iter().copied()) {
         Some(near) => format!("unknown key; did you mean `{near}`? Valid keys: {valid}"),
         None => format!("unknown key; valid keys: {valid}"),
     }
+}
+
+/// The section that has a key of this name, among those that stand once.
+fn home_of(name: &str, section: &Kind, path: &str) -> Option<String> {
+    let Kind::Struct(keys) = section else { return None };
+    keys.iter().find_map(|key| {
+        let inner = join(path, key.name);
+        if !path.is_empty() && canonical(key.name) == canonical(name) {
+            return Some(path.to_owned());
+        }
+        home_of(name, &key.kind, &inner)
+    })
 }

@@ -1,5 +1,5 @@
 //! The table of all keys. A key that is not here does not exist; what is here has a reader in
-//! `server.rs`, `agui.rs`, `adapter.rs` or `agents.rs`.
+//! `server.rs`, `agui.rs`, `adapter.rs`, `agents.rs` or `command.rs`.
 
 use super::schema::{Key, Kind, Variant, key};
 
@@ -199,16 +199,41 @@ static CONVERTER: Kind = Kind::Struct(&[
     key("as", Kind::Choice(&["state", "activity", "step"]), "What it means."),
 ]);
 
-static AGENT: Kind = Kind::Variants(&[Variant {
-    name: "scripted",
-    keys: &[
-        key("name", Kind::Text, "Name shown to people."),
-        key("description", Kind::Text, "Shown to people."),
-        key("turns", Kind::List(&TURN), "The turns; the first that matches is played."),
-        key("script", Kind::Text, "File of the only turn."),
-        key("agui", Kind::Struct(AGENT_AGUI), "Switches that hold for this agent only."),
-    ],
-}]);
+const NAME: Key = key("name", Kind::Text, "Name shown to people.");
+const DESCRIPTION: Key = key("description", Kind::Text, "Shown to people.");
+const SWITCHES: Key =
+    key("agui", Kind::Struct(AGENT_AGUI), "Switches that hold for this agent only.");
+
+static AGENT: Kind = Kind::Variants(AGENTS);
+
+/// The types of agents.
+pub static AGENTS: &[Variant] = &[
+    Variant {
+        name: "scripted",
+        keys: &[
+            NAME,
+            DESCRIPTION,
+            key("turns", Kind::List(&TURN), "The turns; the first that matches is played."),
+            key("script", Kind::Text, "File of the only turn."),
+            SWITCHES,
+        ],
+    },
+    Variant {
+        name: "command",
+        keys: &[
+            NAME,
+            DESCRIPTION,
+            key("command", Kind::Text, "The program: a name on the PATH, or a path."),
+            key("args", Kind::List(&Kind::Text), "Its arguments."),
+            key("env", Kind::Map(&Kind::Text), "Its environment variables, by name."),
+            key("cwd", Kind::Text, "The folder it runs in."),
+            key("line-limit", Kind::Size, "Longest line that it may write."),
+            key("silence-timeout", Kind::Duration, "Longest time without a line; 0 = no limit."),
+            key("kill-grace", Kind::Duration, "Time between SIGTERM and SIGKILL."),
+            SWITCHES,
+        ],
+    },
+];
 
 static TURN: Kind = Kind::Struct(&[
     key("when", Kind::Struct(WHEN), "When it is played; all conditions must hold."),

@@ -4,6 +4,7 @@ mod adapter;
 pub mod agents;
 pub mod agui;
 mod check;
+pub mod command;
 pub mod diagnostic;
 mod embedded;
 mod env;
@@ -25,6 +26,7 @@ use agui_adapter::options::{FrontendToolOutcome, SubagentEvents};
 
 pub use agents::{AgentConfig, AgentKind, ResumeCondition, ScriptedConfig, Turn, When};
 pub use agui::{AguiConfig, ContextSource};
+pub use command::CommandConfig;
 pub use diagnostic::{ConfigError, ConfigErrors};
 pub use embedded::STARTER;
 pub use json_schema::json_schema;

@@ -76,8 +76,16 @@ impl Places {
         self.by_path.contains_key(path)
     }
 
-    /// The place of `path` or, if nothing was written there, of the nearest block around it.
+    /// The place of `path`. If nothing was written there: of what a variable sets inside it, since
+    /// that made it; else of the nearest block around it.
     pub fn find(&self, path: &str) -> Option<&Place> {
+        let mut inside = self.by_path.range(path.to_owned()..);
+        let inside = inside.find(|(inner, _)| within(inner, path) || !inner.starts_with(path));
+        if let Some((inner, place)) = inside
+            && within(inner, path)
+        {
+            return Some(place);
+        }
         let mut path = path;
         loop {
             if let Some(place) = self.by_path.get(path) {

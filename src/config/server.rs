@@ -1,6 +1,6 @@
 //! Key `server`.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use http::HeaderName;
 
@@ -59,7 +59,7 @@ impl Default for ServerConfig {
 pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ServerConfig {
     let default = ServerConfig::default();
     ServerConfig {
-        host: block.text("host").map_or(default.host, str::to_owned),
+        host: host(block, faults).unwrap_or(default.host),
         port: block.integer("port").unwrap_or(default.port),
         request_body_limit: block
             .integer("request-body-limit")
@@ -72,6 +72,21 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ServerConfig {
             .duration("shutdown-grace")
             .map_or(default.shutdown_grace, Option::unwrap_or_default),
     }
+}
+
+fn host(block: &Block<'_>, faults: &mut Faults<'_>) -> Option<String> {
+    let host = block.text("host")?;
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_name = !host.is_empty() && host.chars().all(of_name);
+    if !is_name && host.parse::<IpAddr>().is_err() {
+        faults.value(
+            &block.at("host"),
+            "expected an address or a name of this machine such as `127.0.0.1`, `::` or \
+             `localhost`; the port stands in server.port",
+        );
+        return None;
+    }
+    Some(host.to_owned())
 }
 
 /// A block without `type` is refused and not taken for `none`: who writes it wants callers told

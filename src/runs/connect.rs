@@ -1,13 +1,13 @@
 //! Showing a thread without calling its agent: what is stored, what is going on, how the last run
 //! ended.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, pin::pin, sync::Arc};
 
 use agui_adapter::{
     connect::{Connect, Ending, Snapshot, pending_calls},
     history::{Incoming, Keep, Stored, reconcile},
     model::event::Object,
-    outbound::EndOutcome,
+    outbound::{EndOutcome, RunFailure},
     view::View,
 };
 use agui_protocol::{Event, Message, MessageId, RunOutcome};
@@ -23,6 +23,7 @@ use super::{
     pipeline::{Report, peer},
     refusal,
     service::{RunRequest, Shared},
+    watch::limit,
 };
 use crate::store::Thread;
 
@@ -146,26 +147,36 @@ impl Follower<'_> {
     /// Passes on what comes; gives the last batch, `None` if the client left.
     async fn pass_on(mut self, outlet: &Outlet) -> Option<Vec<Event>> {
         let batches = outlet.sender();
+        let mut limit = pin!(limit(self.shared.threads.sse_timeout));
         loop {
             let (events, end) = tokio::select! {
+                biased;
                 next = self.joiner.next() => next,
                 () = outlet.closed() => return None,
+                () = &mut limit => return Some(self.failed(refusal::response_timed_out())),
             };
             let mut shown = Vec::with_capacity(events.len());
             self.view.show(events, self.shared.sources.clock().now_ms(), &mut shown);
             match end {
-                None => batches.place().await?.send(shown),
+                None => tokio::select! {
+                    biased;
+                    place = batches.place() => place?.send(shown),
+                    // A joiner that does not read must not hold up the end of the server.
+                    () = self.shared.stopping.cancelled() => {
+                        return Some(self.failed(refusal::shutting_down()));
+                    }
+                },
                 Some(End::Over) => return Some(shown),
                 Some(End::TooSlow) => {
-                    shown.push(self.too_slow());
+                    shown.extend(self.failed(refusal::too_slow()));
                     return Some(shown);
                 }
             }
         }
     }
 
-    fn too_slow(&self) -> Event {
-        failed(refusal::too_slow(), self.shared.sources.clock().now_ms())
+    fn failed(&self, failure: RunFailure) -> Vec<Event> {
+        vec![failed(failure, self.shared.sources.clock().now_ms())]
     }
 }
 

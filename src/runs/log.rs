@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agui_adapter::outbound::EndOutcome;
+use agui_protocol::InterruptId;
 
 use super::{ledger::Begun, opening::Opening, pipeline::Report, service::RunRequest};
 use crate::agents::AgentError;
@@ -16,6 +17,11 @@ pub(super) fn input(request: &RunRequest, begun: &Begun, opening: &Opening) {
     if opening.dropped_system > 0 {
         let count = opening.dropped_system;
         tracing::info!(request.id = request_id, count, "system messages of the client dropped");
+    }
+    let sent = |id: &InterruptId| request.input.resume.iter().any(|entry| entry.interrupt_id == *id);
+    let cancelled = begun.entries.iter().filter(|entry| !sent(&entry.interrupt_id)).count();
+    if cancelled > 0 {
+        tracing::info!(request.id = request_id, cancelled, "interrupts that nobody answered");
     }
     if !begun.never_raised.is_empty() || !begun.already_answered.is_empty() {
         tracing::info!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agui_adapter::{
     model::event::Object,
     options::{AdapterOptions, AssumePeer, Peer},
-    outbound::{Adapter, AdapterParts, EndOutcome, RunFailure, RunSetup, StreamEnd},
+    outbound::{Adapter, AdapterParts, EndOutcome, IdSource, RunFailure, RunSetup, StreamEnd},
 };
 use agui_protocol::RunAgentInput;
 use tokio::time::Instant;
@@ -50,8 +50,8 @@ pub(super) async fn run(shared: Arc<Shared>, request: RunRequest, outlet: Outlet
 /// The run has its thread.
 async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Outlet) -> Report {
     let policy = shared.ledger.policy();
-    let opening = Opening::new(request, ticket.begun(), policy, &mut *shared.sources.ids());
-    let mut opening = match opening {
+    let mut ids = shared.sources.ids();
+    let mut opening = match Opening::new(request, ticket.begun(), policy, &mut *ids) {
         Ok(opening) => opening,
         Err(error) => {
             let metadata = ticket.begun().started_metadata();
@@ -60,7 +60,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Ou
         }
     };
     log::input(request, ticket.begun(), &opening);
-    let core = Arc::new(core(shared, request, &opening));
+    let core = Arc::new(core(shared, request, &opening, ids));
     let key = ticket.key().clone();
     shared.live.insert(key.clone(), Arc::clone(&core));
     let watched = match ticket.to_raise() {
@@ -122,7 +122,7 @@ fn refuse(
     outlet: Outlet,
 ) -> Report {
     let opening = Opening::refused(started_metadata);
-    let core = core(shared, request, &opening);
+    let core = core(shared, request, &opening, shared.sources.ids());
     let Closed { batch, end, events, .. } = core.close(StreamEnd::Failed(failure));
     outlet.end(core.release(batch));
     Report { end: Some(end.outcome), events }
@@ -150,7 +150,12 @@ fn agent_request(
     }
 }
 
-fn core(shared: &Shared, request: &RunRequest, opening: &Opening) -> Core {
+fn core(
+    shared: &Shared,
+    request: &RunRequest,
+    opening: &Opening,
+    ids: Box<dyn IdSource>,
+) -> Core {
     let setup = RunSetup {
         history: opening.history.clone(),
         peer: peer(&request.input, &request.options),
@@ -165,7 +170,7 @@ fn core(shared: &Shared, request: &RunRequest, opening: &Opening) -> Core {
         options: Arc::clone(&request.options),
         extensions: Arc::clone(&shared.extensions),
         context: Arc::clone(&request.context),
-        ids: shared.sources.ids(),
+        ids,
         clock: shared.sources.clock(),
     };
     let adapter = match &shared.factory {

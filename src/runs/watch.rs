@@ -163,7 +163,8 @@ impl Cancelling {
     }
 }
 
-async fn limit(limit: Option<Duration>) {
+/// Resolves when the time is over; never without a limit.
+pub(super) async fn limit(limit: Option<Duration>) {
     match limit {
         Some(limit) => sleep(limit).await,
         None => future::pending().await,

@@ -187,3 +187,30 @@ async fn a_busy_thread_of_one_user_is_free_for_another() {
     let free = run_as(&server, "bob", "/agui/asks", &input("t", "r2")).await;
     assert_eq!(free.last().unwrap()["outcome"]["type"], "interrupt");
 }
+
+/// What starting with this text is warned of.
+fn warnings(text: &str) -> Vec<String> {
+    super::support::config::load(text, &[]).unwrap().warnings
+}
+
+#[test]
+fn a_server_open_to_other_machines_is_warned_of() {
+    let open = |host: &str| {
+        format!(
+            "server.auth is none and the server listens on {host}: whoever reaches it can use \
+             every agent, and all callers share their threads"
+        )
+    };
+    for host in ["127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"] {
+        assert_eq!(warnings(&format!("server: {{host: '{host}'}}\n")), [""; 0], "{host}");
+    }
+    for host in ["0.0.0.0", "::", "10.0.0.1", "agui.internal"] {
+        assert_eq!(warnings(&format!("server: {{host: '{host}'}}\n")), [open(host)]);
+    }
+    let guarded = "server: {host: 0.0.0.0, auth: {type: trusted-header}}\n";
+    assert_eq!(warnings(guarded), [""; 0]);
+    assert_eq!(
+        warnings(ECHO),
+        ["runtime-context: user will never have a value: server.auth is none"]
+    );
+}

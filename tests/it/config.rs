@@ -42,7 +42,7 @@ fn the_shipped_file_says_the_defaults_of_the_code() {
     let mut default = load("");
     default.agui.default_agent_id = Some("default".to_owned());
     for agent in default.agents.values_mut() {
-        let config::AgentKind::Scripted(scripted) = &mut agent.kind;
+        let config::AgentKind::Scripted(scripted) = &mut agent.kind else { panic!("{agent:?}") };
         for turn in &mut scripted.turns {
             let file = turn.origin.clone();
             turn.origin = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config").join(file);
@@ -98,7 +98,8 @@ fn a_type_of_agent_that_is_not_there_names_those_that_are() {
     let text = "agentscope:\n  agents:\n    a:\n      type: reactt\n";
     assert_eq!(
         errors(text),
-        "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; valid types: scripted\n  4 |       \
+        "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; valid types: scripted, \
+         command\n  4 |       \
          type: reactt\n    |             ^"
     );
 }

@@ -256,7 +256,7 @@ fn secrets_are_masked() {
     assert_eq!(
         errors(typed),
         "test.yaml:3:21: agentscope.agents.api-key.type: unknown type `***`; valid types: \
-         scripted\n  3 |     api-key: ***\n    |                 ^"
+         scripted, command\n  3 |     api-key: ***\n    |                 ^"
     );
 }
 
@@ -264,8 +264,85 @@ fn secrets_are_masked() {
 fn a_long_wrong_value_is_cut_and_stays_on_its_line() {
     let text = format!("agentscope:\n  agents:\n    a: {{type: \"x\\ny{}\"}}\n", "z".repeat(60));
     let expected = format!(
-        "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted",
+        "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted, \
+         command",
         "z".repeat(37)
     );
     assert_eq!(messages(&text), [expected]);
+}
+
+#[test]
+fn addresses_that_cannot_be_bound() {
+    for host in ["''", "http://x", "localhost:80", "'[::1]'", "a b"] {
+        assert_eq!(
+            messages(&format!("server:\n  host: {host}\n")),
+            ["test.yaml:2:9: server.host: expected an address or a name of this machine such as \
+              `127.0.0.1`, `::` or `localhost`; the port stands in server.port"],
+            "{host}"
+        );
+    }
+}
+
+#[test]
+fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
+    assert_eq!(
+        messages("path-prefix: /x\nagents: {}\nserver: {echoInput: true}\n"),
+        [
+            "test.yaml:1:1: path-prefix: this key belongs to agentscope.agui; valid keys here: \
+             server, agentscope",
+            "test.yaml:2:1: agents: this key belongs to agentscope; valid keys here: server, \
+             agentscope",
+            "test.yaml:3:10: server.echoInput: this key belongs to agentscope.agui; valid keys \
+             here: host, port, request-body-limit, max-concurrent-runs, auth",
+        ]
+    );
+    assert_eq!(
+        messages("agentscope.agui.path-prefix: /x\n"),
+        [
+            "test.yaml:1:1: \"agentscope.agui.path-prefix\": unknown key; names with dots are written \
+          as nested blocks: `agentscope:`, and the rest inside it"
+        ]
+    );
+}
+
+#[test]
+fn a_prefix_with_folders_and_a_second_converter_for_a_name() {
+    assert_eq!(
+        messages(
+            "agentscope:\n  agui:\n    path-prefix: /a/../b\n    converters: [{custom: a, drop: \
+             true}, {custom: a, rename: b}]\n"
+        ),
+        [
+            "test.yaml:3:18: agentscope.agui.path-prefix: `.` and `..` mean folders in a path, and \
+             clients take them out",
+            "test.yaml:4:52: agentscope.agui.converters[1].custom: an earlier converter of this \
+             list is for the same name",
+        ]
+    );
+}
+
+#[test]
+fn authentication_that_is_half_said() {
+    let type_is_missing = "server.auth: `type` is missing";
+    for text in ["server: {auth: }\n", "server: {auth: {}}\n", "server: {auth: {header: X}}\n"] {
+        assert_eq!(messages(text), [format!("test.yaml:1:10: {type_is_missing}")], "{text}");
+    }
+    let of_variables = |variables: &[(&str, &str)]| load("", variables).unwrap_err();
+    assert_eq!(
+        of_variables(&[("SERVER_AUTH_HEADER", "X")]),
+        format!("environment variable SERVER_AUTH_HEADER: {type_is_missing}")
+    );
+    assert_eq!(
+        of_variables(&[("SERVER_AUTH_TYP", "trusted-header")]),
+        "environment variable SERVER_AUTH_TYP: no configuration key has this name; did you mean \
+         SERVER_AUTH_TYPE? Valid names: SERVER_AUTH_TYPE, SERVER_AUTH_HEADER"
+    );
+    assert_eq!(
+        messages("server: {auth: {type: jwt}}\n"),
+        ["test.yaml:1:23: server.auth.type: unknown type `jwt`; valid types: none, trusted-header"]
+    );
+    assert_eq!(
+        messages("server: {auth: {type: none, header: X}}\n"),
+        ["test.yaml:1:29: server.auth.header: unknown key; valid keys: type"]
+    );
 }

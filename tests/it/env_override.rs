@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use agentscope_agui::config::{AgentKind, ContextSource};
+use agentscope_agui::config::{AgentKind, Config, ContextSource, ScriptedConfig};
 use agui_adapter::options::{
     ConverterAction, Droppable, EnricherSpec, SubagentEvents, ToolMergeMode,
 };
@@ -72,6 +72,13 @@ fn agents_of_the_file_are_found_by_the_letters_of_their_id() {
     assert_eq!(config.agents["Support.Desk"].description, "Desk");
 }
 
+fn scripted<'a>(config: &'a Config, id: &str) -> &'a ScriptedConfig {
+    match &config.agents[id].kind {
+        AgentKind::Scripted(scripted) => scripted,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn an_agent_can_come_from_the_environment_alone() {
     let config = load(
@@ -83,14 +90,14 @@ fn an_agent_can_come_from_the_environment_alone() {
     )
     .expect("valid")
     .config;
-    let AgentKind::Scripted(scripted) = &config.agents["extra"].kind;
+    let scripted = scripted(&config, "extra");
     assert_eq!(scripted.turns[0].lines, [(1, "{\"type\":\"AGENT_START\"}".to_owned())]);
 }
 
 #[test]
 fn placeholders_in_events_are_the_scripts_own() {
     let config = load(TWO, &[]).expect("valid").config;
-    let AgentKind::Scripted(scripted) = &config.agents["support_bot"].kind;
+    let scripted = scripted(&config, "support_bot");
     assert_eq!(scripted.turns[0].lines, [(1, "{\"text\":\"${lastUserText}\"}".to_owned())]);
 }
 
@@ -134,7 +141,7 @@ fn events_of_a_script_are_numbered_for_their_commas() {
     let line = r#"{"a":1,"b":[2,3]}"#;
     let of = |name: &str| load(TWO, &[(name, line)]);
     let config = of("AGENTSCOPE_AGENTS_SUPPORT_BOT_TURNS_0_EVENTS_0").expect("valid").config;
-    let AgentKind::Scripted(scripted) = &config.agents["support_bot"].kind;
+    let scripted = scripted(&config, "support_bot");
     assert_eq!(scripted.turns[0].lines, [(1, line.to_owned())]);
     let whole = of("AGENTSCOPE_AGENTS_SUPPORT_BOT_TURNS_0_EVENTS").expect_err("no list of texts");
     assert!(whole.contains(" Valid names: ") || whole.contains("; valid names: "), "{whole}");
@@ -145,7 +152,7 @@ fn events_of_a_script_are_numbered_for_their_commas() {
 fn a_script_that_a_variable_names_is_looked_for_in_the_working_directory() {
     let script = |name: &str| load("", &[("AGENTSCOPE_AGENTS_TEXT_SCRIPT", name)]);
     let config = script("config/demo/usage.jsonl").expect("tests run in the package's folder");
-    let AgentKind::Scripted(scripted) = &config.config.agents["text"].kind;
+    let scripted = scripted(&config.config, "text");
     assert_eq!(scripted.turns[0].origin, PathBuf::from("config/demo/usage.jsonl"));
     assert_eq!(
         script("demo/usage.jsonl").expect_err("the program's own files are not in the way"),

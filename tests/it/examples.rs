@@ -43,3 +43,18 @@ fn every_shipped_configuration_is_valid_and_has_an_example_of_its_own() {
         assert!(names.iter().any(|found| found == name), "{name}");
     }
 }
+
+#[test]
+fn the_configurations_of_the_readme_are_valid() {
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let blocks: Vec<&str> =
+        readme.split("```yaml\n").skip(1).map(|block| block.split_once("```").unwrap().0).collect();
+    assert!(!blocks.is_empty());
+    for text in blocks {
+        let loaded = super::support::config::load(text, &[]);
+        let loaded = loaded.unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(Registry::from_config(&loaded.config).err(), None);
+        assert_eq!(schema_faults(text), Vec::<String>::new());
+    }
+}

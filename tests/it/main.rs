@@ -11,6 +11,8 @@ mod auth;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod command;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
@@ -30,6 +32,8 @@ mod examples;
 mod frontends;
 #[cfg(test)]
 mod idle;
+#[cfg(test)]
+mod image;
 #[cfg(test)]
 mod interrupts;
 #[cfg(test)]

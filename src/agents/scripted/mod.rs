@@ -36,7 +36,6 @@ pub struct ScriptedFactory;
 
 impl AgentFactory for ScriptedFactory {
     fn build(&self, id: &str, config: &AgentConfig) -> Result<Built, Vec<BuildError>> {
-        let AgentKind::Scripted(_) = &config.kind;
         let agent = ScriptedAgent::compile(id, config)?;
         let capabilities = capabilities::derive(id, config, agent.scripts());
         Ok(Built { agent: Arc::new(agent), capabilities })
@@ -56,8 +55,11 @@ impl ScriptedAgent {
     ///
     /// Every bad line of every script, and an agent without turns.
     pub fn compile(id: &str, config: &AgentConfig) -> Result<Self, Vec<BuildError>> {
-        let AgentKind::Scripted(scripted) = &config.kind;
         let path = agent_path(id);
+        let AgentKind::Scripted(scripted) = &config.kind else {
+            let message = format!("an agent of type `{}` plays no script", config.kind.name());
+            return Err(vec![BuildError::at(path, message)]);
+        };
         if scripted.turns.is_empty() {
             let message = "a scripted agent has `turns` or a `script`";
             return Err(vec![BuildError::at(path, message)]);

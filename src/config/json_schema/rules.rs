@@ -11,6 +11,7 @@ type Rule = fn() -> Value;
 
 /// The rules by the end of the path at which they hold.
 const RULES: &[(&str, Rule)] = &[
+    ("server.host", host),
     ("agui.path-prefix", path_prefix),
     ("agui.agent-id-header", header_name),
     ("auth(trusted-header).header", header_name),
@@ -48,8 +49,13 @@ pub(super) fn names(place: &str, path: &str) -> bool {
     path.strip_suffix(place).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
+/// An address of the sixth version has colons; whether it is one is for the loader to say.
+fn host() -> Value {
+    written_as(r"^([\p{L}\p{N}._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
+}
+
 fn path_prefix() -> Value {
-    let mut rule = written_as("^(/[A-Za-z0-9._~-]+)+$");
+    let mut rule = written_as(r"^(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+$");
     rule["not"] = json!({ "enum": ["/healthz", "/readyz"] });
     rule
 }

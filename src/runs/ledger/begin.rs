@@ -68,19 +68,24 @@ pub(super) fn begin(
         already_answered,
         never_raised,
     };
-    let known = attempt.input.messages.iter().map(|message| message.id().clone());
-    let known: Arc<HashSet<MessageId>> = Arc::new(known.collect());
+    thread.name_after(&attempt.input.messages);
     thread.agent = Some(attempt.agent.clone());
     thread.active = Some(ActiveRun {
         owner: attempt.owner,
         run_id: attempt.input.run_id.clone(),
         agent: attempt.agent.clone(),
-        claim: parked.map(|parked| Claim { parked, known }),
+        claim: parked.map(|parked| Claim { known: known(&parked, attempt.input), parked }),
         cancel: false,
         lease_ends_ms: attempt.lease.map(|lease| super::control::later(now, lease)),
     });
     thread.updated_ms = now;
     (Next::Put(Box::new(thread)), Ok(Outcome::Begun(Box::new(begun))))
+}
+
+/// The messages of an input that answers.
+fn known(parked: &Parked, input: &RunAgentInput) -> Arc<HashSet<MessageId>> {
+    let messages = input.messages.iter().filter(|_| parked.raised);
+    Arc::new(messages.map(|message| message.id().clone()).collect())
 }
 
 impl Thread {
@@ -121,7 +126,9 @@ fn answers(
     let resume = &attempt.input.resume;
     let abandons = resume.is_empty() && attempt.policy.on_unanswered == OnUnanswered::Cancel;
     if parked.agent != *attempt.agent {
-        if abandons {
+        // A thread on which nothing can be answered any more may change its agent.
+        let over = resume.is_empty() && parked.open.iter().all(|open| is_expired(open, now));
+        if abandons || over {
             return Ok(Vec::new());
         }
         let (agent, open) = (parked.agent.clone(), parked.open.clone());
@@ -151,7 +158,7 @@ impl Answers {
         now: Millis,
     ) {
         let id = &open.interrupt.id;
-        let expired = open.expires_ms.is_some_and(|expires| expires <= now);
+        let expired = is_expired(open, now);
         let mut entries = input.resume.iter().filter(|entry| entry.interrupt_id == *id);
         match (entries.next(), entries.next()) {
             (Some(_), Some(_)) => self.duplicate.push(id.clone()),
@@ -176,6 +183,10 @@ impl Answers {
         }
         Ok(entries)
     }
+}
+
+fn is_expired(open: &OpenInterrupt, now: Millis) -> bool {
+    open.expires_ms.is_some_and(|expires| expires <= now)
 }
 
 /// The result of a tool of the client's own may also come as a message, as it would without an

@@ -100,10 +100,16 @@ fn is_owner(thread: &Thread, owner: RunOwner) -> bool {
 
 fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
     let end = leaving.ended.end;
-    if let Some(Claim { parked, known }) = claim.filter(|claim| claim.parked.raised) {
-        let calls = parked.calls().collect();
-        thread.answer(parked.ids());
-        thread.last_answer = Some(LastAnswer { known, calls });
+    let mut state = end.parked.clone();
+    match claim {
+        Some(Claim { parked, known }) if parked.raised => {
+            let calls = parked.calls().collect();
+            thread.answer(parked.ids());
+            thread.last_answer = Some(LastAnswer { known, calls });
+        }
+        // Only raised: the agent was not called and handed over nothing new.
+        Some(Claim { parked, .. }) => state = parked.state,
+        None => {}
     }
     let (open, raised) = match (&*end.open, &*end.deferred) {
         ([], deferred) => (deferred, false),
@@ -115,7 +121,7 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
         open: open.to_vec(),
         settled: Vec::new(),
         raised,
-        state: end.parked.clone(),
+        state,
     });
 }
 
@@ -124,7 +130,6 @@ fn remember(thread: &mut Thread, leaving: &Leaving<'_>) {
     if thread.parked.is_some() || leaving.policy.keep_history {
         thread.messages = Arc::new(leaving.ended.messages.clone());
         thread.state.clone_from(&leaving.ended.state);
-        thread.name_after_first_words();
     } else {
         thread.messages = Arc::default();
         thread.state = None;
@@ -139,18 +144,25 @@ impl Thread {
         self.answered.drain(..excess);
     }
 
-    fn name_after_first_words(&mut self) {
+    /// Names the thread after the first words that a person said in it.
+    pub(super) fn name_after(&mut self, messages: &[Message]) {
         if !self.name.is_empty() {
             return;
         }
-        let mut said = self.messages.iter().filter_map(|stored| match &stored.message {
+        let said = messages.iter().filter_map(|message| match message {
             Message::User { content, .. } => Some(content.text_content()),
             _ => None,
         });
-        let words = said.find(|text| !text.trim().is_empty()).unwrap_or_default();
-        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.name = line.chars().take(MAX_NAME).collect();
+        let name = said.map(|text| name(&text)).find(|name| !name.is_empty());
+        self.name = name.unwrap_or_default();
     }
+}
+
+/// The first line's worth of a text; looks at no more of it than may be needed.
+fn name(text: &str) -> String {
+    let start: String = text.trim_start().chars().take(4 * MAX_NAME).collect();
+    let words = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(MAX_NAME).collect()
 }
 
 /// Longest name of a thread in characters.

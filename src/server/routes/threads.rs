@@ -172,7 +172,7 @@ pub(in crate::server) async fn cancel(
 fn summary(thread_id: &ThreadId, thread: &Thread) -> Summary {
     let status = match (&thread.active, &thread.parked) {
         (Some(_), _) => Status::Running,
-        (None, Some(parked)) if parked.raised => Status::Interrupted,
+        (None, Some(parked)) if parked.raised && !parked.open.is_empty() => Status::Interrupted,
         (None, _) => Status::Idle,
     };
     Summary {

@@ -4,8 +4,10 @@
 //! `UPDATE_EXPECTED=1` to write those files, and read the difference before committing it. How the
 //! bytes look is not tested here; other tests do that without Node.
 
+mod agentscope;
 mod driver;
 mod golden;
+mod model;
 pub(crate) mod server;
 
 use std::{

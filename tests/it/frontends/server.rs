@@ -23,6 +23,11 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it with a configuration file and waits for the line that names its address.
     pub(crate) fn start(config: &Path) -> Self {
+        Self::start_with(config, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(super) fn start_with(config: &Path, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentscope-agui"));
         command.arg("serve").arg("--config").arg(config);
         for (name, _) in std::env::vars_os() {
@@ -36,6 +41,7 @@ impl Server {
             .env("SERVER_PORT", "0")
             .env("RUST_LOG", "info")
             .env("NO_COLOR", "1")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -148,8 +154,8 @@ pub(super) fn serve_once(lines: &str) -> String {
     url
 }
 
-/// Reads one request to the end of its body, which an answer must not overtake.
-fn read_request(connection: &std::net::TcpStream) {
+/// Reads one request to the end of its body, which an answer must not overtake, and gives that.
+pub(super) fn read_request(connection: &std::net::TcpStream) -> Vec<u8> {
     let mut reader = BufReader::new(connection);
     let mut length = 0;
     loop {
@@ -166,4 +172,5 @@ fn read_request(connection: &std::net::TcpStream) {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("the body");
+    body
 }

@@ -1,0 +1,166 @@
+//! The program of an agent: found when the server starts, started for each run.
+
+use std::{
+    env,
+    ffi::OsString,
+    io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use tokio::process::{Child, Command};
+
+use crate::{agents::registry::BuildError, config::CommandConfig};
+
+/// What a program inherits of the server's environment; everything else may hold secrets.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// A program that is there.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    path: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    cwd: PathBuf,
+}
+
+impl Program {
+    /// Finds the program and its folder; `at` is the agent's key path.
+    pub(super) fn find(config: &CommandConfig, at: &str) -> Result<Self, Vec<BuildError>> {
+        let path = find_program(config);
+        let cwd = find_folder(&config.cwd);
+        match (path, cwd) {
+            (Ok(path), Ok(cwd)) => {
+                let env = config.env.clone().into_iter().collect();
+                Ok(Self { path, args: config.args.clone(), env, cwd })
+            }
+            (path, cwd) => {
+                let fault = |key: &str, message| BuildError::at(format!("{at}.{key}"), message);
+                let path = path.err().map(|message| fault("command", message));
+                let cwd = cwd.err().map(|message| fault("cwd", message));
+                Err(path.into_iter().chain(cwd).collect())
+            }
+        }
+    }
+
+    /// For the log.
+    pub(super) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Starts it in a process group of its own, so that nothing it starts outlives it.
+    pub(super) fn start(&self) -> io::Result<Child> {
+        let inherited =
+            INHERITED.iter().filter_map(|name| env::var_os(name).map(|value| (name, value)));
+        Command::new(&self.path)
+            .args(&self.args)
+            .env_clear()
+            .envs(inherited)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.cwd)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    }
+}
+
+fn find_program(config: &CommandConfig) -> Result<PathBuf, String> {
+    let command = &config.command;
+    if command.components().count() > 1 || command.is_absolute() {
+        return at_path(command);
+    }
+    let path = config.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
+    let path = path.unwrap_or_default();
+    let found = env::split_paths(&path).find_map(|folder| at_path(&folder.join(command)).ok());
+    found.ok_or_else(|| {
+        format!(
+            "the program `{}` is missing: it is not on the PATH and must be installed (the \
+             container image holds neither Python nor Node; README.md shows how to add them)",
+            command.display()
+        )
+    })
+}
+
+/// Absolute, since the program starts in another folder than this process.
+fn at_path(path: &Path) -> Result<PathBuf, String> {
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    match std::fs::metadata(&path) {
+        Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Ok(path),
+        Ok(_) => Err(format!("{} is not a file that can be executed", path.display())),
+        Err(error) => Err(format!("the program {} is missing: {error}", path.display())),
+    }
+}
+
+fn find_folder(path: &Path) -> Result<PathBuf, String> {
+    let here = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let path = std::path::absolute(here).map_err(|error| error.to_string())?;
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err(format!("there is no folder {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn config(command: impl Into<PathBuf>) -> CommandConfig {
+        CommandConfig { command: command.into(), ..CommandConfig::default() }
+    }
+
+    fn faults(config: &CommandConfig) -> Vec<String> {
+        let faults = Program::find(config, "agentscope.agents.a").unwrap_err();
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_said_to_be_missing_with_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let nowhere = folder.path().join("nowhere");
+        let missing = CommandConfig { cwd: nowhere.clone(), ..config("no-such-program") };
+        assert_eq!(
+            faults(&missing),
+            [
+                "agentscope.agents.a.command: the program `no-such-program` is missing: it is not \
+                 on the PATH and must be installed (the container image holds neither Python nor \
+                 Node; README.md shows how to add them)"
+                    .to_owned(),
+                format!("agentscope.agents.a.cwd: there is no folder {}", nowhere.display()),
+            ]
+        );
+        assert_eq!(
+            faults(&config(&nowhere)),
+            [format!(
+                "agentscope.agents.a.command: the program {} is missing: No such file or directory \
+                 (os error 2)",
+                nowhere.display()
+            )]
+        );
+        fs::write(&nowhere, "text").unwrap();
+        assert_eq!(
+            faults(&config(&nowhere)),
+            [format!(
+                "agentscope.agents.a.command: {} is not a file that can be executed",
+                nowhere.display()
+            )]
+        );
+    }
+
+    #[test]
+    fn a_name_is_looked_up_on_the_path_that_the_program_gets() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("mine");
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("/nowhere:{}", folder.path().display());
+        let env = [("PATH".to_owned(), path)].into();
+        let found = Program::find(&CommandConfig { env, ..config("mine") }, "a").unwrap();
+        assert_eq!(found.path, program);
+        assert!(Program::find(&config("mine"), "a").is_err());
+    }
+}

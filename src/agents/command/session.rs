@@ -1,0 +1,257 @@
+//! The talk with the program of one run, as its stream sees it.
+
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+
+use agui_adapter::model::{AgentEvent, AgentEventKind, event::EndReason, wire::DecodeOptions};
+use tokio::{
+    process::ChildStdout,
+    sync::oneshot,
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    fault::Fault,
+    keeper::{Ended, PIPES_CLOSE_WITHIN},
+    lines::{Lines, Read, TooLong},
+    output,
+};
+
+/// Lines that are taken without a look at the cancel token: asking it takes a lock.
+const LOOK_EVERY: u64 = 64;
+
+/// What holds for every run of an agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) line: usize,
+    pub(super) silence: Option<Duration>,
+    pub(super) grace: Duration,
+}
+
+/// What the stream has of a program.
+pub(super) struct Program {
+    pub(super) stdout: Lines<ChildStdout>,
+    /// Tells the keeper to end it.
+    pub(super) stop: CancellationToken,
+    /// Tells the keeper that nobody reads any more.
+    pub(super) left: oneshot::Sender<ChildStdout>,
+    /// How it ended.
+    pub(super) ended: oneshot::Receiver<Ended>,
+}
+
+/// One run's talk. Dropped, it ends the program.
+pub(super) struct Session {
+    /// `None` = the talk is over.
+    program: Option<Program>,
+    limits: Limits,
+    options: DecodeOptions,
+    cancel: CancellationToken,
+    /// Lines read so far.
+    line: u64,
+    end: Ending,
+    /// How the program ended, once that is known.
+    ended: Option<Ended>,
+}
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ending {
+    Open,
+    /// The program was told to stop and has until then.
+    Stopping(Instant),
+    /// The program is gone, its stdout may stay open until then.
+    Gone(Instant),
+    /// The root agent's reply has ended.
+    Complete,
+}
+
+/// What came next.
+enum Heard {
+    Line(bytes::BytesMut),
+    /// Nothing more comes.
+    Nothing,
+}
+
+impl Session {
+    pub(super) fn new(
+        program: Program,
+        limits: Limits,
+        options: DecodeOptions,
+        cancel: CancellationToken,
+    ) -> Self {
+        let (line, end, ended) = (0, Ending::Open, None);
+        Self { program: Some(program), limits, options, cancel, line, end, ended }
+    }
+
+    /// The next event; `None` = the program has ended well. After an error or `None` there is
+    /// nothing more.
+    pub(super) async fn next(&mut self) -> Result<Option<AgentEvent>, Fault> {
+        let next = self.read_on().await;
+        match next {
+            Ok(Some(event)) => return Ok(Some(event)),
+            // Whatever a program says or does not say while it is being stopped is no failure.
+            _ if matches!(self.end, Ending::Stopping(_)) => {
+                self.program = None;
+                self.end = Ending::Complete;
+                return Ok(Some(interrupted()));
+            }
+            Ok(None) => self.program = None,
+            Err(_) => self.leave(),
+        }
+        next
+    }
+
+    async fn read_on(&mut self) -> Result<Option<AgentEvent>, Fault> {
+        loop {
+            match self.hear().await? {
+                Heard::Line(line) => {
+                    if let Some(event) = self.read(&line)? {
+                        return Ok(Some(event));
+                    }
+                }
+                Heard::Nothing => return self.hang_up().await,
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Result<Heard, Fault> {
+        let silent_at = self.limits.silence.map(|silence| Instant::now() + silence);
+        loop {
+            let Some(program) = &mut self.program else { return Ok(Heard::Nothing) };
+            match program.stdout.complete() {
+                Ok(Some(line)) if !self.line.is_multiple_of(LOOK_EVERY) => {
+                    return Ok(Heard::Line(line));
+                }
+                Ok(Some(line)) => {
+                    self.obey();
+                    return Ok(Heard::Line(line));
+                }
+                Ok(None) => {}
+                Err(TooLong) => {
+                    let limit = self.limits.line;
+                    return Err(Fault::LongLine { line: self.line + 1, limit });
+                }
+            }
+            let stopping = matches!(self.end, Ending::Stopping(_));
+            let until = match self.end {
+                Ending::Stopping(until) | Ending::Gone(until) => Some(until),
+                Ending::Open | Ending::Complete => silent_at,
+            };
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled(), if !stopping => self.obey(),
+                ended = &mut program.ended, if self.ended.is_none() => {
+                    self.ended = Some(ended.unwrap_or_else(lost));
+                    if !stopping {
+                        self.end = Ending::Gone(Instant::now() + PIPES_CLOSE_WITHIN);
+                    }
+                }
+                read = program.stdout.read() => match read {
+                    Ok(Read::More) => {}
+                    Ok(Read::End) => return Ok(Heard::Nothing),
+                    Err(error) => return Err(Fault::Unreadable(error)),
+                },
+                () = wait_until(until) => match self.end {
+                    Ending::Stopping(_) | Ending::Gone(_) => return Ok(Heard::Nothing),
+                    Ending::Open | Ending::Complete => {
+                        let limit = self.limits.silence.unwrap_or_default();
+                        return Err(Fault::Silent { limit });
+                    }
+                },
+            }
+        }
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<Option<AgentEvent>, Fault> {
+        self.line += 1;
+        let event = output::read(line, self.options)
+            .map_err(|what| Fault::BadLine { line: self.line, what })?;
+        if event.as_ref().is_some_and(ends_the_reply) {
+            self.end = Ending::Complete;
+        }
+        Ok(event)
+    }
+
+    /// Nothing more comes: how did it end? A last line may lack its end.
+    async fn hang_up(&mut self) -> Result<Option<AgentEvent>, Fault> {
+        if matches!(self.end, Ending::Stopping(_)) {
+            return Ok(None);
+        }
+        let Some(program) = &mut self.program else { return Ok(None) };
+        if self.ended.is_none() {
+            let ended = timeout(self.limits.grace, &mut program.ended).await;
+            self.ended = ended.ok().map(|ended| ended.unwrap_or_else(lost));
+        }
+        match self.ended.take() {
+            Some(ended) => judge(ended)?,
+            // It said all it had to say.
+            None => tracing::warn!("a program closed its stdout and went on; it is ended"),
+        }
+        let rest = program.stdout.rest();
+        let event = self.read(&rest)?;
+        if event.is_some() {
+            // Asked again, it says that nothing more comes.
+            self.program = None;
+        }
+        Ok(event)
+    }
+
+    /// Tells the program to stop if the run was told to.
+    fn obey(&mut self) {
+        if !self.cancel.is_cancelled() || matches!(self.end, Ending::Stopping(_)) {
+            return;
+        }
+        if let Some(program) = &self.program {
+            program.stop.cancel();
+        }
+        self.end = Ending::Stopping(Instant::now() + self.limits.grace + PIPES_CLOSE_WITHIN);
+    }
+
+    /// Leaves the program to its keeper: to end by itself if its reply is complete, else to be
+    /// ended, which is what dropping the sender means.
+    fn leave(&mut self) {
+        let Some(Program { stdout, left, .. }) = self.program.take() else { return };
+        if self.end == Ending::Complete {
+            // Fails only when the keeper is done.
+            left.send(stdout.into_source()).ok();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        // A pending future that is bounded is a sleep.
+        Some(deadline) => drop(timeout_at(deadline, std::future::pending::<()>()).await),
+        None => std::future::pending().await,
+    }
+}
+
+fn ends_the_reply(event: &AgentEvent) -> bool {
+    event.source.is_none() && matches!(event.kind, AgentEventKind::AgentEnd { .. })
+}
+
+/// The end of a run that was told to stop.
+pub(super) fn interrupted() -> AgentEvent {
+    AgentEvent::local(AgentEventKind::AgentEnd { reply: None, reason: EndReason::Interrupted })
+}
+
+/// The keeper is gone: this process is about to end.
+fn lost(error: oneshot::error::RecvError) -> Ended {
+    Ended { status: Err(std::io::Error::other(error)), last_words: None }
+}
+
+fn judge(ended: Ended) -> Result<(), Fault> {
+    let Ended { status, last_words } = ended;
+    let status: ExitStatus = status.map_err(|error| Fault::Lost(error.to_string()))?;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(Fault::Exit { code, last_words }),
+        (None, signal) => Err(Fault::Killed { signal: signal.unwrap_or_default(), last_words }),
+    }
+}

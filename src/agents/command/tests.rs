@@ -1,0 +1,121 @@
+//! What does not need the whole server: runs that are told to stop, and programs that are fast.
+
+use std::{sync::Arc, time::Duration};
+
+use agui_adapter::{
+    model::{AgentEvent, AgentEventKind as Kind, event::EndReason},
+    options::AdapterOptions,
+};
+use agui_protocol::RunAgentInput;
+use futures_util::StreamExt;
+use serde_json::json;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::*;
+use crate::{agents::AgentError, config::CommandConfig};
+
+/// An agent that is this script of bash.
+fn agent(script: &str, grace: Duration) -> CommandAgent {
+    let command = CommandConfig {
+        command: "bash".into(),
+        args: vec!["-c".to_owned(), script.to_owned()],
+        kill_grace: grace,
+        ..CommandConfig::default()
+    };
+    let config = AgentConfig {
+        name: String::new(),
+        description: String::new(),
+        adapter: AdapterOptions::default(),
+        run_timeout: None,
+        accept_client_system_messages: false,
+        kind: AgentKind::Command(command),
+    };
+    CommandAgent::find("a", &config).unwrap()
+}
+
+fn request() -> AgentRequest {
+    let input = json!({"threadId": "t", "runId": "r", "messages": []});
+    let input: RunAgentInput = serde_json::from_value(input).unwrap();
+    AgentRequest {
+        thread_id: "t".into(),
+        run_id: "r".into(),
+        input: Arc::new(input),
+        messages: Vec::new(),
+        decisions: Vec::new(),
+        parked: None,
+        state: json!({}).into(),
+        context: Arc::default(),
+        cancel: CancellationToken::new(),
+        request_id: "q".into(),
+        background: TaskTracker::new(),
+    }
+}
+
+/// What the agent says once it was told to stop, which is behind its first event, and that the
+/// program is gone then.
+async fn stopped(script: &str, grace: Duration) -> Vec<Result<AgentEvent, AgentError>> {
+    let request = request();
+    let (cancel, background) = (request.cancel.clone(), request.background.clone());
+    let mut stream = agent(script, grace).run(request);
+    assert!(stream.next().await.is_some_and(|event| event.is_ok()));
+    cancel.cancel();
+    let rest = stream.collect().await;
+    background.close();
+    background.wait().await;
+    rest
+}
+
+fn end(reason: EndReason) -> Result<AgentEvent, AgentError> {
+    Ok(AgentEvent::local(Kind::AgentEnd { reply: None, reason }))
+}
+
+const LONG: Duration = Duration::from_secs(600);
+
+#[tokio::test]
+async fn a_run_that_is_told_to_stop_ends_as_the_program_says() {
+    let script = r#"trap 'echo "{\"type\":\"REPLY_END\",\"reply_id\":\"x\",\"finished_reason\":\"interrupted\"}"; exit 3' TERM
+        echo '{"type":"REPLY_START","reply_id":"x","name":"n"}'
+        while :; do sleep 0.01; done"#;
+    let rest = stopped(script, LONG).await;
+    let kinds: Vec<Kind> = rest.into_iter().map(|event| event.unwrap().kind).collect();
+    let said = Kind::AgentEnd { reply: Some("x".to_owned()), reason: EndReason::Interrupted };
+    // The pipeline takes the first end; nothing is a failure from here on.
+    assert_eq!(kinds.first(), Some(&said));
+}
+
+#[tokio::test]
+async fn a_run_that_is_told_to_stop_is_interrupted_whatever_the_program_does() {
+    let first = "echo '{\"type\":\"AGENT_START\"}'; ";
+    for script in [
+        "sleep 600",
+        "trap 'echo half a line; exit 9' TERM; while :; do sleep 0.01; done",
+        "exec >&-; sleep 600",
+    ] {
+        let rest = stopped(&format!("{first}{script}"), LONG).await;
+        assert_eq!(rest, [end(EndReason::Interrupted)], "{script}");
+    }
+    let stubborn = format!("trap '' TERM; {first} while :; do sleep 600; done");
+    let rest = stopped(&stubborn, Duration::from_millis(10)).await;
+    assert_eq!(rest, [end(EndReason::Interrupted)]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_told_to_stop_before_it_begins_starts_no_program() {
+    let request = request();
+    request.cancel.cancel();
+    let background = request.background.clone();
+    let events: Vec<_> = agent("exit 1", LONG).run(request).collect().await;
+    assert_eq!(events, [end(EndReason::Interrupted)]);
+    assert!(background.is_empty());
+}
+
+#[tokio::test]
+async fn every_line_of_a_fast_program_arrives_in_order() {
+    let script = r#"i=0; while :; do i=$((i+1))
+        echo "{\"type\":\"CUSTOM\",\"name\":\"n\",\"value\":$i}"; done"#;
+    let mut stream = agent(script, Duration::ZERO).run(request());
+    for n in 1..=10_000 {
+        let event = stream.next().await.unwrap().unwrap();
+        assert_eq!(event.kind, Kind::Custom { name: "n".to_owned(), value: n.into() });
+    }
+}
