@@ -9,6 +9,7 @@ mod driver;
 mod golden;
 mod model;
 pub(crate) mod server;
+mod threads;
 
 use std::{
     collections::BTreeSet,
@@ -212,8 +213,13 @@ fn complaints(record: &Record) -> Vec<String> {
 /// Fails on complaints and on differences from the expected files of `group`.
 fn judge(group: &str, records: &[Record], server: &Server) {
     let mut faults: Vec<String> = records.iter().flat_map(complaints).collect();
-    faults.extend(golden::compare(&driver::folder().join("expected").join(group), records));
+    let entries = records.iter().map(golden::Entry::new).collect();
+    faults.extend(golden::compare(&expected(group), entries));
     report(faults, server);
+}
+
+fn expected(group: &str) -> PathBuf {
+    driver::folder().join("expected").join(group)
 }
 
 fn report(faults: Vec<String>, server: &Server) {

@@ -1,0 +1,59 @@
+// Plays the scenarios of `threads/`: several pages of an application, each with an official client
+// of its own, on one thread of a running server.
+//
+//   node threads.mjs < jobs.jsonl > records.jsonl
+//
+// Input: one job per line.
+//   {
+//     "name": "lost",                     a scenario
+//     "client": "1.0.0",                  1.0.0 | 0.0.59
+//     "threadId": "t1",
+//     "url": "http://127.0.0.1:1/agui",   the server's path prefix
+//     "gates": "/tmp/x"                   the folder of the gates of `threads/gated.mjs`
+//   }
+// Output: one record per job, in input order.
+//   {
+//     "name", "client", "threadId",
+//     "acts": [{"page", "does", "events", ...}],   the runs, in the order of their beginning
+//     "pages": {"first": {"messages", "state", "pendingInterrupts"}},
+//     "seen": {},                         what else the scenario noted
+//     "failure": text | null,             what went wrong
+//     "warnings": [], "logs": []          as in `drive.mjs`
+//   }
+// and the last line of `drive.mjs`.
+
+import { describe, httpAgent, playJobs, recording } from "./client.mjs";
+import { answering } from "./threads/answering.mjs";
+import { coming } from "./threads/coming.mjs";
+import { refusing } from "./threads/refusing.mjs";
+import { Stage } from "./threads/stage.mjs";
+import { stopping } from "./threads/stopping.mjs";
+
+const PARALLEL = 8;
+const SCENARIOS = { ...answering, ...coming, ...refusing, ...stopping };
+
+await playJobs(PARALLEL, play);
+
+async function play(job) {
+  const record = {
+    name: job.name,
+    client: job.client,
+    threadId: job.threadId,
+    acts: [],
+    pages: {},
+    seen: {},
+    failure: null,
+    warnings: [],
+    logs: [],
+  };
+  await recording(record, async () => {
+    try {
+      const scenario = SCENARIOS[job.name];
+      if (scenario === undefined) throw new Error(`unknown scenario ${job.name}`);
+      await scenario(new Stage(job, record, await httpAgent(job.client)));
+    } catch (error) {
+      record.failure = describe(error);
+    }
+  });
+  return record;
+}
