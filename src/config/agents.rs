@@ -36,6 +36,7 @@ impl AgentConfig {
     pub fn turns(&self) -> &[Turn] {
         match &self.kind {
             AgentKind::Scripted(scripted) => &scripted.turns,
+            AgentKind::Command(_) => &[],
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use super::{
     adapter,
     load::Folder,
+    place::item,
     tree::{Block, Faults},
 };
 
@@ -81,10 +82,11 @@ fn program(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> PathB
 
 fn args(entry: &Block<'_>, faults: &mut Faults<'_>) -> Vec<String> {
     let args = entry.texts("args").unwrap_or_default();
-    for (_, path) in args.iter().filter(|(arg, _)| arg.contains('\0')) {
-        faults.value(path, "an argument cannot hold a NUL character");
+    for (at, _) in args.iter().filter(|(_, arg)| arg.contains('\0')) {
+        let path = item(&entry.at("args"), *at);
+        faults.value(&path, "an argument cannot hold a NUL character");
     }
-    args.into_iter().map(|(arg, _)| arg.to_owned()).collect()
+    args.into_iter().map(|(_, arg)| arg.to_owned()).collect()
 }
 
 fn env(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, String> {

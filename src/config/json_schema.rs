@@ -13,8 +13,10 @@ use super::{
 
 /// Matches a text that holds a placeholder: what comes of it is not known yet.
 const PLACEHOLDER: &str = r"\$\{";
-const BOOLEAN: &str = r"^\s*([tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|[fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF]|0|1)\s*$";
-const INTEGER: &str = r"^\s*[-+]?[0-9]+\s*$";
+const TRUE: &str = r"^\s*([tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|1)\s*$";
+const FALSE: &str = r"^\s*([fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF]|0)\s*$";
+/// No key takes a negative number.
+const INTEGER: &str = r"^\s*\+?[0-9]+\s*$";
 const DURATION: &str = r"^\s*(\+?[0-9]+|([0-9]+(\.[0-9]{1,3})?([mM][sS]|[sSmMhHdD]))+|[pP](?=.)([0-9]+(\.[0-9]{1,3})?[dD])?([tT]([0-9]+(\.[0-9]{1,3})?[hHmMsS])+)?)\s*$";
 const SIZE: &str = r"^\s*0*[1-9][0-9]*\s*([kKmMgG]?[bB]|[kKmMgG][iI][bB])?\s*$";
 
@@ -31,7 +33,7 @@ pub fn json_schema() -> Value {
 fn of(kind: &Kind, path: &str) -> Value {
     let schema = match kind {
         Kind::Bool => json!({ "anyOf": [
-            { "type": "boolean" }, { "enum": [0, 1] }, written_as(BOOLEAN),
+            { "type": "boolean" }, { "enum": [0, 1] }, written_as(&format!("{TRUE}|{FALSE}")),
         ] }),
         Kind::Int { min, max } => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max }, written_as(INTEGER),

@@ -91,7 +91,7 @@ fn at_rest(
         RunOutcome::Cancelled => EndOutcome::Cancelled,
     };
     let snapshot = Snapshot { messages, state: thread.state.clone() };
-    let ending = Ending { outcome, metadata: Object::new() };
+    let ending = Ending::from(outcome);
     let now_ms = shared.sources.clock().now_ms();
     (viewer(request, metadata).at_rest(snapshot, ending, now_ms), ended)
 }
@@ -127,10 +127,8 @@ async fn follow(shared: &Shared, request: &RunRequest, joined: Joined, outlet: O
     let (head, view) = viewer(request, Object::new()).joining(&run_id, snapshot, &open, now_ms);
     let follower = Follower { shared, view, joiner };
     let batches = outlet.sender();
-    match batches.place().await {
-        Some(place) => drop(place.send(head)),
-        None => return,
-    }
+    let Some(place) = batches.place().await else { return };
+    place.send(head);
     let last = follower.pass_on(&outlet).await;
     if let Some(last) = last {
         outlet.end(last);

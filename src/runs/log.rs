@@ -18,7 +18,8 @@ pub(super) fn input(request: &RunRequest, begun: &Begun, opening: &Opening) {
         let count = opening.dropped_system;
         tracing::info!(request.id = request_id, count, "system messages of the client dropped");
     }
-    let sent = |id: &InterruptId| request.input.resume.iter().any(|entry| entry.interrupt_id == *id);
+    let sent =
+        |id: &InterruptId| request.input.resume.iter().any(|entry| entry.interrupt_id == *id);
     let cancelled = begun.entries.iter().filter(|entry| !sent(&entry.interrupt_id)).count();
     if cancelled > 0 {
         tracing::info!(request.id = request_id, cancelled, "interrupts that nobody answered");

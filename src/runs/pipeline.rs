@@ -38,7 +38,7 @@ pub(super) async fn run(shared: Arc<Shared>, request: RunRequest, outlet: Outlet
     let began = Instant::now();
     let beginning = shared.ledger.begin(request.key(), &request.agent_id, &request.input).await;
     let report = match beginning {
-        Ok(Beginning::Run(ticket)) => begun(&shared, &request, ticket, outlet).await,
+        Ok(Beginning::Run(ticket)) => begun(&shared, &request, *ticket, outlet).await,
         Ok(Beginning::Repeat(repeat)) => connect::repeat(&shared, &request, &repeat, outlet),
         Err(refused) => {
             refuse(&shared, &request, Object::new(), refusal::refused(&refused), outlet)
@@ -150,12 +150,7 @@ fn agent_request(
     }
 }
 
-fn core(
-    shared: &Shared,
-    request: &RunRequest,
-    opening: &Opening,
-    ids: Box<dyn IdSource>,
-) -> Core {
+fn core(shared: &Shared, request: &RunRequest, opening: &Opening, ids: Box<dyn IdSource>) -> Core {
     let setup = RunSetup {
         history: opening.history.clone(),
         peer: peer(&request.input, &request.options),

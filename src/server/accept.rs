@@ -30,22 +30,28 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    time::sleep,
+    time::{Instant, Sleep, sleep},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::socket::{Impatient, Transport, tune};
+use super::socket::{Impatient, Transport};
 use crate::runs::RunService;
 
-/// How long a client may take for the head of a request, and how long a connection is kept open
-/// for the next one.
+/// How long a client may take for the head of its first request.
 const HEAD: Duration = Duration::from_secs(30);
+
+/// How long a connection is kept open for the head of the next one. Proxies keep theirs for up to
+/// 90 seconds; a request that they send while it is being closed is lost.
+const KEPT: Duration = Duration::from_secs(95);
 
 /// After this long a silence an HTTP/2 client is asked whether it is still there.
 const PING: Duration = Duration::from_secs(30);
 
 /// How long accepting rests when the system has no resources for another connection.
 const REST: Duration = Duration::from_millis(200);
+
+/// How long the log is silent about that once it has told it.
+const TOLD: Duration = Duration::from_secs(10);
 
 /// Where connections come from.
 pub(super) trait Accept: Send {
@@ -61,7 +67,10 @@ impl Accept for TcpListener {
 
     async fn accept(&mut self) -> io::Result<TcpStream> {
         let (stream, _peer) = TcpListener::accept(self).await?;
-        tune(&stream);
+        // A delta is small and must not wait for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
+        }
         Ok(stream)
     }
 }
@@ -86,7 +95,7 @@ impl Connections {
     pub(super) fn new(router: Router, runs: RunService, write_timeout: Option<Duration>) -> Self {
         let tasks = TaskTracker::new();
         let mut http = Builder::new(Tracked(tasks.clone()));
-        http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+        http.http1().timer(TokioTimer::new()).header_read_timeout(KEPT);
         http.http2().timer(TokioTimer::new()).keep_alive_interval(PING);
         Self(Arc::new(Shared {
             router: TowerToHyperService::new(router),
@@ -102,19 +111,16 @@ impl Connections {
     /// Serves whoever connects. An error of the listener is survived: connections that end give
     /// back what it lacked, and meanwhile new ones wait in the system's queue.
     pub(super) async fn accept(&self, listener: &mut impl Accept) -> Infallible {
-        let mut failing = false;
+        let mut told: Option<Instant> = None;
         loop {
             match listener.accept().await {
-                Ok(io) => {
-                    failing = false;
-                    self.0.tasks.spawn(serve(Arc::clone(&self.0), io));
-                }
+                Ok(io) => drop(self.0.tasks.spawn(serve(Arc::clone(&self.0), io))),
                 Err(error) if concerns_one_client(&error) => {}
                 Err(error) => {
-                    if !failing {
+                    if told.is_none_or(|told| told.elapsed() >= TOLD) {
                         tracing::error!(error = %error, "no connection can be accepted for now");
+                        told = Some(Instant::now());
                     }
-                    failing = true;
                     sleep(REST).await;
                 }
             }
@@ -151,7 +157,7 @@ async fn serve(shared: Arc<Shared>, io: impl Transport) {
     });
     let io = TokioIo::new(Impatient::new(io, shared.write_timeout));
     let mut connection = pin!(shared.http.serve_connection(io, service));
-    // HTTP's own limit holds once it is known which HTTP is spoken.
+    // HTTP's own limit is for later requests, and HTTP/2 has none.
     let mut first = Some(Box::pin(sleep(HEAD)));
     let mut told = pin!(shared.closing.cancelled());
     let mut closing = false;
@@ -182,7 +188,7 @@ async fn serve(shared: Arc<Shared>, io: impl Transport) {
     }
 }
 
-async fn wait(timer: &mut Option<Pin<Box<tokio::time::Sleep>>>) {
+async fn wait(timer: &mut Option<Pin<Box<Sleep>>>) {
     match timer {
         Some(timer) => timer.await,
         None => std::future::pending().await,

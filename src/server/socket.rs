@@ -1,5 +1,4 @@
-//! The sockets of connections: how they are set, and the time that a client may take nothing.
-//! Knows no HTTP.
+//! The time for which a client may take nothing of what is written to it. Knows no HTTP.
 
 use std::{
     future::Future,
@@ -9,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -17,12 +17,21 @@ use tokio::{
 
 /// A connection's two directions of bytes.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Writes what there is room for at this moment, though it be little.
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize>;
+
     /// From here on, closing throws away what was not sent yet.
     fn discard(&self);
 }
 
 impl Transport for TcpStream {
-    /// Else the kernel would keep it, for minutes, for a client that does not read.
+    /// Asks the system itself: it says that there is room only when a third of its buffer is free,
+    /// which may be a megabyte, and so minutes of a slow reader.
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        SockRef::from(self).send(bytes)
+    }
+
+    /// Else the system would keep it, for minutes, for a client that does not read.
     fn discard(&self) {
         if let Err(error) = self.set_zero_linger() {
             tracing::debug!(error = %error, "SO_LINGER cannot be set");
@@ -30,26 +39,8 @@ impl Transport for TcpStream {
     }
 }
 
-/// Unsent bytes at which a socket takes no more. The kernel's own limit is megabytes, of which it
-/// wants a third to be free before it says that there is room: a slow reader would seem to take
-/// nothing for minutes.
-#[cfg(target_os = "linux")]
-const MAX_UNSENT: u32 = 128 << 10;
-
-/// Sets up the socket of a new connection.
-pub(super) fn tune(stream: &TcpStream) {
-    // A delta is small and must not wait for the acknowledgement of the one before.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
-    }
-    #[cfg(target_os = "linux")]
-    if let Err(error) = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT) {
-        tracing::debug!(error = %error, "TCP_NOTSENT_LOWAT cannot be set");
-    }
-}
-
 /// A transport that fails once it has taken nothing for too long, although there is something to
-/// write. A busy or silent connection costs no timer.
+/// write. A connection that never waits costs no timer.
 pub(super) struct Impatient<T> {
     io: T,
     limit: Option<Duration>,
@@ -65,27 +56,51 @@ impl<T: Transport> Impatient<T> {
         Self { io, limit, timer: None, waiting: false }
     }
 
-    /// What a write that gave `polled` gives in the end.
-    fn watch<R>(
+    /// What a write of `bytes` that gave `polled` gives in the end.
+    fn written(
         &mut self,
         cx: &mut Context<'_>,
-        polled: Poll<io::Result<R>>,
-    ) -> Poll<io::Result<R>> {
+        bytes: &[u8],
+        polled: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if !self.is_late(cx, &polled) {
+            return polled;
+        }
+        match self.io.write_now(bytes) {
+            Ok(0) => Poll::Ready(Err(self.give_up())),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Poll::Ready(Err(self.give_up()))
+            }
+            written => {
+                self.waiting = false;
+                Poll::Ready(written)
+            }
+        }
+    }
+
+    /// The same for what is no write of bytes.
+    fn done(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
+        if self.is_late(cx, &polled) { Poll::Ready(Err(self.give_up())) } else { polled }
+    }
+
+    /// Whether what gave `polled` has waited for as long as it may.
+    fn is_late<R>(&mut self, cx: &mut Context<'_>, polled: &Poll<R>) -> bool {
         let (true, Some(limit)) = (polled.is_pending(), self.limit) else {
             self.waiting = false;
-            return polled;
+            return false;
         };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
         if !self.waiting {
             self.waiting = true;
             timer.as_mut().reset(Instant::now() + limit);
         }
-        if timer.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        tracing::info!("a client took nothing for write-timeout and is cut off");
+        timer.as_mut().poll(cx).is_ready()
+    }
+
+    fn give_up(&self) -> io::Error {
+        tracing::info!("a client took nothing for as long as write-timeout allows and is cut off");
         self.io.discard();
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        io::ErrorKind::TimedOut.into()
     }
 }
 
@@ -106,7 +121,7 @@ impl<T: Transport> AsyncWrite for Impatient<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.watch(cx, polled)
+        self.written(cx, bytes, polled)
     }
 
     fn poll_write_vectored(
@@ -115,7 +130,8 @@ impl<T: Transport> AsyncWrite for Impatient<T> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write_vectored(cx, pieces);
-        self.watch(cx, polled)
+        let first = pieces.iter().find(|piece| !piece.is_empty());
+        self.written(cx, first.map(|piece| &**piece).unwrap_or_default(), polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -124,22 +140,31 @@ impl<T: Transport> AsyncWrite for Impatient<T> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_flush(cx);
-        self.watch(cx, polled)
+        self.done(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_shutdown(cx);
-        self.watch(cx, polled)
+        self.done(cx, polled)
     }
 }
 
 #[cfg(test)]
 impl Transport for tokio::io::DuplexStream {
+    fn write_now(&self, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     fn discard(&self) {}
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    };
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
@@ -203,5 +228,68 @@ mod tests {
         server.write_all(b"1").await.unwrap();
         let waited = tokio::time::timeout(LIMIT * 1000, server.write(b"2")).await;
         assert!(waited.is_err());
+    }
+
+    /// Takes bytes, one at a time, only when it is asked at once; never says that it has room.
+    struct Shy {
+        room: AtomicUsize,
+        discards: Arc<AtomicBool>,
+    }
+
+    impl Transport for Shy {
+        fn write_now(&self, _bytes: &[u8]) -> io::Result<usize> {
+            let room = self.room.load(Ordering::Relaxed);
+            self.room.store(room.saturating_sub(1), Ordering::Relaxed);
+            if room > 0 { Ok(1) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        }
+
+        fn discard(&self) {
+            self.discards.store(true, Ordering::Relaxed);
+        }
+    }
+
+    impl AsyncRead for Shy {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _cx: &mut Context<'_>,
+            _buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Shy {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _cx: &mut Context<'_>,
+            _bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_limit_the_system_is_asked_once_more() {
+        let discards = Arc::new(AtomicBool::new(false));
+        let shy = Shy { room: AtomicUsize::new(2), discards: Arc::clone(&discards) };
+        let mut server = Impatient::new(shy, Some(LIMIT));
+        let began = Instant::now();
+        assert_eq!(server.write(b"12").await.unwrap(), 1);
+        let pieces = [IoSlice::new(b""), IoSlice::new(b"2")];
+        assert_eq!(server.write_vectored(&pieces).await.unwrap(), 1);
+        assert_eq!(began.elapsed(), LIMIT * 2);
+        assert!(!discards.load(Ordering::Relaxed));
+        let failed = server.write(b"3").await.unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(began.elapsed(), LIMIT * 3);
+        assert!(discards.load(Ordering::Relaxed));
     }
 }

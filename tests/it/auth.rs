@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::support::{
     agents::{agent, asks_for, delta, end, start, then_silent},
-    expected, input, resume, saying,
+    expected, input,
+    log::Captured,
+    resume, saying,
     server::{TestServer, checked, events},
     sse::Reader,
 };
@@ -186,6 +188,22 @@ async fn a_busy_thread_of_one_user_is_free_for_another() {
     assert_eq!(busy.last().unwrap()["code"], "THREAD_BUSY");
     let free = run_as(&server, "bob", "/agui/asks", &input("t", "r2")).await;
     assert_eq!(free.last().unwrap()["outcome"]["type"], "interrupt");
+}
+
+#[tokio::test]
+async fn the_log_of_a_run_does_not_name_the_user() {
+    let log = Captured::start();
+    let server = server().await;
+    run_as(&server, "alice.liddell", "/agui/asks", &input("t", "r")).await;
+    let refused = server.get("/agui/agents").header(USER, "alice.liddell").header(USER, "hare");
+    assert_eq!(refused.send().await.unwrap().status(), 401);
+    let text = log.text();
+    for line in ["run ended", "request refused"] {
+        assert!(text.contains(line), "{text}");
+    }
+    for name in ["liddell", "hare"] {
+        assert!(!text.contains(name), "{text}");
+    }
 }
 
 /// What starting with this text is warned of.

@@ -133,6 +133,20 @@ fn what_is_wrong_outside_has_exit_codes_of_its_own() {
             "    |          ^",
         ]
     );
+    let missing = "agentscope: {agents: {a: {type: command, command: no-such-program}}}\n";
+    let (code, message) = failure(&["serve", "--config", "-"], missing);
+    assert_eq!(code, 78);
+    assert_eq!(
+        message.lines().filter(|line| !line.contains(" INFO ")).collect::<Vec<_>>(),
+        [
+            "error: the configuration is not valid",
+            "standard input:1:51: agentscope.agents.a.command: the program `no-such-program` is \
+             missing: it is not on the PATH and must be installed (the container image holds \
+             neither Python nor Node; README.md shows how to add them)",
+            "  1 | agentscope: {agents: {a: {type: command, command: no-such-program}}}",
+            "    |                                                   ^",
+        ]
+    );
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let (code, message) =

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use agentscope_agui::config::{self, Config, ContextSource, Environment, Source};
+use agentscope_agui::config::{self, CommandConfig, Config, ContextSource, Environment, Source};
 use agui_adapter::options::{AdapterOptions, ConverterAction, EnricherSpec, SubagentEvents};
 
 use super::support::config::load as load_with;
@@ -31,6 +31,16 @@ fn an_empty_file_serves_the_demo_agents_with_the_documented_defaults() {
     assert_eq!(config.agui.path_prefix, "/agui");
     assert_eq!(config.agui.adapter, AdapterOptions::default());
     assert_eq!(config.agents.len(), 20);
+}
+
+#[test]
+fn times_can_be_turned_off_and_on() {
+    let config = load(
+        "server: {shutdown-grace: 0}\nagentscope: {agui: {write-timeout: 0, coalesce-window: 20ms}}",
+    );
+    assert_eq!(config.server.shutdown_grace, Duration::ZERO);
+    assert_eq!(config.agui.write_timeout, None);
+    assert_eq!(config.agui.coalesce_window, Some(Duration::from_millis(20)));
 }
 
 #[test]
@@ -207,4 +217,87 @@ fn repeated_keys_are_errors() {
         errors("server:\n  port: 1\n  port: 2\n"),
         "test.yaml:3:3: server.port: the key stands twice; first in line 2\n  3 |   port: 2\n    |   ^"
     );
+}
+
+fn command(text: &str) -> CommandConfig {
+    match load(text).agents.remove("mine").expect("the agent").kind {
+        config::AgentKind::Command(command) => command,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_shipped_file_says_the_defaults_of_programs() {
+    let shipped = include_str!("../../config/agentscope.yaml");
+    let block = shipped.lines().skip_while(|line| *line != "  #   mine:");
+    let block: Vec<_> = block.map_while(|line| line.strip_prefix("  #   ")).collect();
+    let block = format!("agentscope:\n  agents:\n    {}\n", block.join("\n    "));
+    let short = "agentscope:\n  agents:\n    mine: {type: command, command: python3, cwd: .}\n";
+    assert_eq!(command(&block), command(short));
+    let expected =
+        CommandConfig { command: "python3".into(), cwd: ".".into(), ..CommandConfig::default() };
+    assert_eq!(command(&block), expected);
+    assert_eq!(
+        (expected.line_limit, expected.silence_timeout, expected.kill_grace),
+        (16 << 20, Some(Duration::from_secs(300)), Duration::from_secs(2))
+    );
+}
+
+#[test]
+fn a_programs_keys_are_read_and_its_paths_start_at_the_files_folder() {
+    let name = PathBuf::from("conf/test.yaml");
+    let text = "agentscope:\n  agents:\n    mine:\n      type: command\n      command: bin/agent\n      \
+                args: [-v, \"8\"]\n      env: {KEY: a, OTHER: ''}\n      cwd: ../work\n      \
+                line-limit: 1KiB\n      silence-timeout: 0\n      kill-grace: 0\n";
+    let source = Source::Text { name, text: text.to_owned() };
+    let config = config::load(source, &Environment::default()).expect("valid").config;
+    let config::AgentKind::Command(command) = &config.agents["mine"].kind else { panic!() };
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let expected = CommandConfig {
+        command: "conf/bin/agent".into(),
+        args: vec!["-v".to_owned(), "8".to_owned()],
+        env: [pair("KEY", "a"), pair("OTHER", "")].into(),
+        cwd: "conf/../work".into(),
+        line_limit: 1024,
+        silence_timeout: None,
+        kill_grace: Duration::ZERO,
+    };
+    assert_eq!(*command, expected);
+}
+
+#[test]
+fn what_a_program_cannot_be_is_told_with_its_place() {
+    let one = |lines: &str| {
+        let errors = errors(&format!("agentscope:\n  agents:\n    a: {{type: command{lines}}}\n"));
+        errors.lines().next().expect("a line").to_owned()
+    };
+    assert_eq!(one(""), "test.yaml:3:5: agentscope.agents.a: `command` is missing");
+    assert_eq!(
+        one(", command: ''"),
+        "test.yaml:3:33: agentscope.agents.a.command: expected the name or the path of a program"
+    );
+    assert_eq!(
+        one(", command: a, env: {'A=B': c}"),
+        "test.yaml:3:41: agentscope.agents.a.env.A=B: this cannot be the name of an environment \
+         variable"
+    );
+    assert_eq!(
+        one(", command: a, script: b"),
+        "test.yaml:3:35: agentscope.agents.a.script: unknown key; valid keys: type, name, \
+         description, command, args, env, cwd, line-limit, silence-timeout, kill-grace, agui"
+    );
+}
+
+#[test]
+fn a_variable_cannot_give_an_agent_a_key_of_another_type() {
+    assert_eq!(
+        load_with("", &[("AGENTSCOPE_AGENTS_TEXT_COMMAND", "python3")]).expect_err("refused"),
+        "environment variable AGENTSCOPE_AGENTS_TEXT_COMMAND: agentscope.agents.text.command: only \
+         agents of type `command` have this key"
+    );
+    let variables =
+        [("AGENTSCOPE_AGENTS_MINE_COMMAND", "./run"), ("AGENTSCOPE_AGENTS_MINE_TYPE", "command")];
+    let config = load_with(ONE, &variables).expect("valid").config;
+    let config::AgentKind::Command(command) = &config.agents["mine"].kind else { panic!() };
+    assert_eq!(command.command, PathBuf::from("./run"));
 }

@@ -23,6 +23,7 @@ fn config(grace: &str) -> String {
     format!(
         r#"server: {{shutdown-grace: {grace}}}
 agentscope:
+  agui: {{heartbeat-interval: 0}}
   agents:
     long:
       type: scripted

@@ -21,7 +21,8 @@ const CONFIG: &str = r#"agentscope:
         - events: ['{"type":"AGENT_START","replyId":"R"}', '{"@":"hang"}']
 "#;
 
-fn resident(pid: u32) -> usize {
+/// Bytes of memory that a process has in use.
+pub(crate) fn resident(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
     let kib = line.split_whitespace().nth(1).expect("a number");

@@ -1,9 +1,12 @@
 //! A run over HTTP: its head, its frames, what the agent is told, and how agents fail.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use agentscope_agui::{
-    agents::{AgentError, ContextValues},
+    agents::{AgentError, AgentRequest, ContextValues},
     config::{Config, agui::ContextSource},
     server::{ContextRequest, ResolveError, RuntimeContextResolver, ServerBuilder},
 };
@@ -20,6 +23,8 @@ use super::support::{
     agents::{agent, delta, end, plays, start},
     expected, input,
     server::TestServer,
+    sse::{Frame, frames},
+    wire::Wire,
 };
 
 #[tokio::test]
@@ -45,6 +50,27 @@ async fn a_run_is_a_stream_of_frames_that_no_proxy_may_hold_back() {
          data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\",\
          \"outcome\":{\"type\":\"success\"}}\n\n"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_window_gathers_the_events_of_a_chunk() {
+    let slowly = |_request: AgentRequest| {
+        stream::iter([Ok(start()), Ok(delta("a")), Ok(delta("b")), Ok(end())]).then(async |event| {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            event
+        })
+    };
+    let mut config = Config::default();
+    config.agui.coalesce_window = Some(Duration::from_secs(3600));
+    let server = TestServer::with(config, vec![agent("a", slowly)]).await;
+    let mut run = Wire::run(server.address, "a", &input("t", "r"));
+    run.until("\r\n\r\n");
+    let chunk = run.chunk().expect("a chunk");
+    let mut expected = vec![expected::started("t", "r")];
+    expected.extend(expected::text("id-1", &["a", "b"]));
+    expected.push(expected::success("t", "r"));
+    assert_eq!(frames(&chunk), expected.into_iter().map(Frame::Event).collect::<Vec<_>>());
+    assert_eq!(run.chunk(), None);
 }
 
 #[tokio::test]

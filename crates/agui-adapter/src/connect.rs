@@ -4,7 +4,10 @@
 //! Nothing is started and nothing is remembered here. What is shown is what the agent's switches
 //! let a client see.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use agui_protocol::{
     Body, Event, Message, MessageId, Object, PROTOCOL_VERSION, RunAgentInput, RunId, RunOutcome,
@@ -103,15 +106,19 @@ impl Connect {
     pub fn joining(
         mut self,
         joined: &RunId,
-        snapshot: Snapshot,
+        mut snapshot: Snapshot,
         open: &OpenItems,
         now_ms: i64,
     ) -> (Vec<Event>, View) {
         self.metadata.insert(JOINED_RUN.to_owned(), Value::from(joined.as_str()));
         let (thread_id, run_id) = (self.thread_id.clone(), self.run_id.clone());
         let mut view = View::joining(self.peer, &self.options, thread_id, run_id);
+        let reopened = match self.peer {
+            Peer::Current => open.starts().to_vec(),
+            Peer::Legacy => streamed_anew(&mut snapshot.messages, open, &self.options),
+        };
         let mut events = self.head(snapshot);
-        events.extend_from_slice(open.starts());
+        events.extend(reopened);
         let events = self.shown(events, &mut view, now_ms);
         (events, view)
     }
@@ -149,6 +156,44 @@ impl Connect {
         events.into_iter().for_each(|event| truncate.apply(event, &mut fitting));
         view.show(fitting, now_ms, &mut out);
         out
+    }
+}
+
+/// The starts of what is open, for clients before 0.0.59: these take the second start of a call for
+/// another call. So open calls are taken out of the messages and begin with what is there of their
+/// arguments. The message that carries one stays, which keeps its place.
+fn streamed_anew(
+    messages: &mut [Message],
+    open: &OpenItems,
+    options: &AdapterOptions,
+) -> Vec<Event> {
+    let is_open: HashSet<&ToolCallId> = open.starts().iter().filter_map(started_call).collect();
+    let mut arguments: HashMap<ToolCallId, String> = HashMap::new();
+    for message in messages {
+        let Message::Assistant { tool_calls, .. } = message else { continue };
+        for call in tool_calls.extract_if(.., |call| is_open.contains(&call.id)) {
+            arguments.insert(call.id, call.function.arguments);
+        }
+    }
+    let mut events = Vec::new();
+    for start in open.starts() {
+        events.push(start.clone());
+        let Body::ToolCallStart { tool_call_id, subagent_run_id, .. } = &start.body else {
+            continue;
+        };
+        let delta = arguments.remove(tool_call_id).unwrap_or_default();
+        if options.emit_tool_call_args && !delta.is_empty() {
+            let (tool_call_id, subagent_run_id) = (tool_call_id.clone(), subagent_run_id.clone());
+            events.push(Event::new(Body::ToolCallArgs { tool_call_id, delta, subagent_run_id }));
+        }
+    }
+    events
+}
+
+fn started_call(start: &Event) -> Option<&ToolCallId> {
+    match &start.body {
+        Body::ToolCallStart { tool_call_id, .. } => Some(tool_call_id),
+        _ => None,
     }
 }
 

@@ -101,3 +101,60 @@ impl Joined {
         Some(event)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shown(view: &mut View, events: Value) -> Value {
+        let events: Vec<Event> = serde_json::from_value(events).unwrap();
+        let mut out = Vec::new();
+        view.show(events, 5, &mut out);
+        json!(out)
+    }
+
+    fn boundary(kind: &str, run: &str) -> Value {
+        json!({"type": kind, "threadId": "t1", "runId": run})
+    }
+
+    #[test]
+    fn who_joins_gets_the_boundaries_of_its_own_request() {
+        let options = AdapterOptions::default();
+        let mut view = View::joining(Peer::Current, &options, "t1".into(), "r1".into());
+        // Its request has the id of the run that it joins.
+        let head = json!([boundary("RUN_STARTED", "r1")]);
+        assert_eq!(shown(&mut view, head.clone()), head);
+        let end = json!([boundary("RUN_STARTED", "r1"), boundary("RUN_FINISHED", "r2")]);
+        assert_eq!(shown(&mut view, end), json!([boundary("RUN_FINISHED", "r1")]));
+    }
+
+    #[test]
+    fn a_sub_agent_whose_parent_ended_before_has_none() {
+        let options = AdapterOptions::default();
+        let mut view = View::joining(Peer::Current, &options, "t1".into(), "r1".into());
+        let start = |id: &str, parent: Option<&str>| {
+            let mut event = json!({"type": "SUBAGENT_STARTED", "subagentRunId": id, "name": "n"});
+            if let Some(parent) = parent {
+                event["parentSubagentRunId"] = parent.into();
+            }
+            event
+        };
+        let events = json!([start("s2", Some("s1")), start("s3", Some("s2"))]);
+        let expected = json!([start("s2", None), start("s3", Some("s2"))]);
+        assert_eq!(shown(&mut view, events.clone()), expected);
+        assert_eq!(shown(&mut View::default(), events.clone()), events);
+    }
+
+    #[test]
+    fn an_old_peer_gets_the_downgraded_stream() {
+        let options = AdapterOptions::default();
+        let mut view = View::joining(Peer::Legacy, &options, "t1".into(), "r1".into());
+        let mut end = boundary("RUN_FINISHED", "r2");
+        end["outcome"] = json!({"type": "success"});
+        let events = json!([boundary("RUN_STARTED", "r1"), end]);
+        let expected = json!([boundary("RUN_STARTED", "r1"), boundary("RUN_FINISHED", "r1")]);
+        assert_eq!(shown(&mut view, events), expected);
+    }
+}

@@ -44,6 +44,9 @@ struct Answer<'a> {
     verdict: Said<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a Value>,
+    /// An earlier run took this answer and the call has its result, which stands in `messages`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    settled: bool,
 }
 
 #[derive(Serialize)]
@@ -92,7 +95,7 @@ pub(super) fn line(request: &AgentRequest, tools: ToolMergeMode) -> serde_json::
 }
 
 fn answer(decision: &Decision) -> Answer<'_> {
-    let Decision { open, payload, verdict, .. } = decision;
+    let Decision { open, payload, verdict, settled, .. } = decision;
     let (call, verdict) = match verdict {
         Verdict::Approved { call, edited, rules } => {
             (Some(call), Said::Approved { edited: *edited, rules })
@@ -115,6 +118,7 @@ fn answer(decision: &Decision) -> Answer<'_> {
         call: call.map(answered_call),
         verdict,
         payload: payload.as_ref(),
+        settled: *settled,
     }
 }
 
@@ -136,7 +140,7 @@ mod tests {
         }))
         .unwrap();
         let status = serde_json::from_value(json!("resolved")).unwrap();
-        Decision { open, status, payload, verdict }
+        Decision { open, status, payload, verdict, settled: false }
     }
 
     fn call() -> StoredCall {

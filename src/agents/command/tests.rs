@@ -109,6 +109,60 @@ async fn a_run_that_is_told_to_stop_before_it_begins_starts_no_program() {
     assert!(background.is_empty());
 }
 
+#[test]
+fn a_runtime_that_goes_takes_every_program_along() {
+    let line = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = line.local_addr().unwrap().port();
+    let script = format!(
+        r#"trap '' TERM; exec 3<>/dev/tcp/127.0.0.1/{port}; echo '{{"type":"AGENT_START"}}'
+        while :; do sleep 600; done"#
+    );
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut stream = agent(&script, LONG).run(request());
+    assert!(runtime.block_on(stream.next()).is_some_and(|event| event.is_ok()));
+    // Told to end, which it does not mind.
+    drop(stream);
+    drop(runtime);
+    let (mut line, _) = line.accept().unwrap();
+    // Every process of the program held the connection.
+    assert_eq!(std::io::Read::read_to_end(&mut line, &mut Vec::new()).unwrap(), 0);
+}
+
+/// Fills the pipe without waiting, then tells over a connection how many bytes went in.
+const FILLS: &str = r#"
+import os, socket, sys
+line = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+event = b'{"type":"CUSTOM","name":"n","value":1}\n'
+os.write(1, event)
+line.recv(1)
+os.set_blocking(1, False)
+written = 0
+try:
+    while True:
+        written += os.write(1, event * 100)
+except BlockingIOError:
+    line.sendall(str(written).encode())
+    line.recv(1)
+"#;
+
+#[tokio::test]
+async fn a_program_is_not_read_while_nobody_takes_its_events() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let line = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = line.local_addr().unwrap().port();
+    let script = format!("exec python3 -c '{}' {port}", FILLS.replace('\'', r"'\''"));
+    let mut stream = agent(&script, Duration::ZERO).run(request());
+    assert!(stream.next().await.is_some_and(|event| event.is_ok()));
+    let (mut line, _) = line.accept().await.unwrap();
+    line.write_all(b"!").await.unwrap();
+    let mut written = [0; 16];
+    let count = line.read(&mut written).await.unwrap();
+    let written: usize = std::str::from_utf8(&written[..count]).unwrap().parse().unwrap();
+    // What a pipe holds, and not a byte more.
+    assert!(written <= 64 << 10, "{written}");
+}
+
 #[tokio::test]
 async fn every_line_of_a_fast_program_arrives_in_order() {
     let script = r#"i=0; while :; do i=$((i+1))

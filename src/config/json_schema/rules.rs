@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{choice, written_as};
+use super::{FALSE, TRUE, choice, written_as};
 use crate::config::agents::RESERVED_IDS;
 
 /// Makes a piece of the schema.
@@ -17,6 +17,7 @@ const RULES: &[(&str, Rule)] = &[
     ("auth(trusted-header).header", header_name),
     ("runtime-context.*.header", header_name),
     ("cors-allowed-origins[]", origin),
+    ("agui.cors-allowed-origins", origins),
     ("agentscope.agui", credentials),
     ("agui", native),
     ("agui.server-side-memory", not_true),
@@ -64,15 +65,24 @@ fn header_name() -> Value {
     written_as("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 }
 
+const ORIGIN: &str = r"(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)";
+
 fn origin() -> Value {
-    written_as(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)$")
+    written_as(&format!("^{ORIGIN}$"))
+}
+
+/// Several in one text, separated by commas.
+fn origins() -> Value {
+    let one = ORIGIN.replace("[^", "[^,");
+    let text = written_as(&format!(r"^[\s,]*({one}[\s,]*(,[\s,]*{one}[\s,]*)*)?$"));
+    json!({ "if": { "type": "string" }, "then": text })
 }
 
 fn credentials() -> Value {
     json!({
         "if": {
             "required": ["cors-allow-credentials"],
-            "properties": { "cors-allow-credentials": { "const": true } },
+            "properties": { "cors-allow-credentials": is_true() },
         },
         "then": {
             "required": ["cors-allowed-origins"],
@@ -85,32 +95,44 @@ fn native() -> Value {
     json!({ "not": {
         "required": ["emit-subagent-events-as-native", "subagent-events"],
         "properties": {
-            "emit-subagent-events-as-native": { "const": true },
+            "emit-subagent-events-as-native": is_true(),
             "subagent-events": { "enum": ["attributed", "custom", "native"] },
         },
     } })
 }
 
+fn is_true() -> Value {
+    json!({ "anyOf": [{ "enum": [true, 1] }, { "type": "string", "pattern": TRUE }] })
+}
+
 fn not_true() -> Value {
-    json!({ "not": { "const": true } })
+    json!({ "not": is_true() })
 }
 
 fn not_false() -> Value {
-    json!({ "not": { "const": false } })
+    json!({ "not": { "anyOf": [{ "enum": [false, 0] }, { "type": "string", "pattern": FALSE }] } })
 }
 
 fn context_names() -> Value {
     json!({ "propertyNames": { "not": { "pattern": r"^(sessionId$|agui\.)" } } })
 }
 
+/// A constant may be null; the other sources are absent then.
 fn one_source() -> Value {
-    one_of(&["header", "query", "principal", "value"])
+    let mut sources: Vec<Value> = ["header", "query", "principal"].map(present).into();
+    sources.push(json!({ "required": ["value"] }));
+    json!({ "oneOf": sources })
 }
 
 /// Exactly one of these keys.
 fn one_of(keys: &[&str]) -> Value {
-    let required: Vec<Value> = keys.iter().map(|key| json!({ "required": [key] })).collect();
-    json!({ "oneOf": required })
+    let present: Vec<Value> = keys.iter().map(|key| present(key)).collect();
+    json!({ "oneOf": present })
+}
+
+/// A key with something behind it.
+fn present(key: &str) -> Value {
+    json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } })
 }
 
 fn metadata() -> Value {
@@ -131,11 +153,11 @@ fn dropped() -> Value {
 
 fn one_action() -> Value {
     json!({
-        "required": ["custom"],
+        "allOf": [present("custom")],
         "oneOf": [
-            { "required": ["rename"] },
-            { "required": ["drop"], "properties": { "drop": not_false() } },
-            { "required": ["as"] },
+            present("rename"),
+            { "allOf": [present("drop"), { "properties": { "drop": not_false() } }] },
+            present("as"),
         ],
     })
 }

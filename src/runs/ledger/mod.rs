@@ -72,7 +72,7 @@ pub enum Refusal {
 #[derive(Debug)]
 pub enum Beginning {
     /// Run: the thread is its own until the ticket ends.
-    Run(Ticket),
+    Run(Box<Ticket>),
     /// Nothing: it only repeats answers that an earlier run took. The client is told again how
     /// that ended.
     Repeat(Box<Repeat>),
@@ -167,14 +167,14 @@ impl Ledger {
         let begun = decided.unwrap_or(Err(Refusal::Busy))?;
         Ok(match begun {
             begin::Outcome::Repeat(repeat) => Beginning::Repeat(repeat),
-            begin::Outcome::Begun(begun) => Beginning::Run(Ticket {
+            begin::Outcome::Begun(begun) => Beginning::Run(Box::new(Ticket {
                 ledger: self.clone(),
                 key,
                 owner,
                 agent: agent.clone(),
                 begun: *begun,
                 held: true,
-            }),
+            })),
         })
     }
 }

@@ -9,7 +9,8 @@ const CLIENTS = {
   "0.0.59": "ag-ui-client-0-0-59",
   "0.0.57": "ag-ui-client-0-0-57",
 };
-const RUN_TIMEOUT_MS = 60_000;
+const PARALLEL = Number(process.env.PARALLEL ?? 8);
+const RUN_TIMEOUT_MS = Number(process.env.RUN_TIMEOUT_MS ?? 60_000);
 
 const currentRecord = new AsyncLocalStorage();
 const stray = [];
@@ -113,18 +114,18 @@ function pendingToolCalls(messages, named) {
 }
 
 /**
- * Reads jobs from stdin, one per line, plays at most `width` of them at once, and prints their
+ * Reads jobs from stdin, one per line, plays at most PARALLEL of them at once, and prints their
  * records in the same order, then `{"stray": []}`: warnings, unhandled rejections and uncaught
  * exceptions that belong to no job.
  */
-export async function playJobs(width, play) {
+export async function playJobs(play) {
   captureConsole();
   captureProcessFailures();
   const jobs = (await readStdin())
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => JSON.parse(line));
-  const records = await inParallel(jobs, width, play);
+  const records = await inParallel(jobs, PARALLEL, play);
   for (const record of records) print(record);
   // Late rejections arrive in a turn of their own.
   await new Promise((resolve) => setImmediate(resolve));

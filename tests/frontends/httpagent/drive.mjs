@@ -3,6 +3,9 @@
 //
 //   node drive.mjs < jobs.jsonl > records.jsonl
 //
+// The environment may say how many jobs are played at once (PARALLEL) and how long a run may take
+// (RUN_TIMEOUT_MS).
+//
 // Input: one job per line.
 //   {
 //     "name": "approval-deny",            any text, returned as is
@@ -39,9 +42,7 @@
 
 import { copy, describe, httpAgent, playJobs, recordedRun, recording, resumeEntries } from "./client.mjs";
 
-const PARALLEL = 8;
-
-await playJobs(PARALLEL, driveJob);
+await playJobs(driveJob);
 
 /** Plays all steps of one job and returns its record. */
 async function driveJob(job) {

@@ -27,9 +27,15 @@ fn the_python_example_plays_through_the_official_client() {
     let user = |text: &str| json!({"user": text});
     let resume = |answers: Value| json!({"resume": answers});
     let talk = |name: &str, steps: &[Value]| Job::new(name, CLIENTS[0], &url, json!(steps));
-    let mut paint =
-        talk("frontend", &[user("paint"), json!({"toolResults": {"paint": "painted"}})]);
-    paint.set("tools", json!([{"name": "paint", "description": "Paints the page."}]));
+    let painter = |name: &str, steps: &[Value]| {
+        let mut job = talk(name, steps);
+        job.set("tools", json!([{"name": "paint", "description": "Paints the page."}]));
+        job
+    };
+    let painted = json!({"toolResults": {"paint": "painted"}});
+    let only_painted = json!({"messages": [
+        {"id": "painted", "role": "tool", "toolCallId": "call_paint", "content": "painted"},
+    ]});
     let edited = json!({"to": "b@example.com", "subject": "Edited"});
     let jobs = vec![
         talk("text", &[user("Hello"), user("And again")]),
@@ -41,13 +47,18 @@ fn the_python_example_plays_through_the_official_client() {
         talk("external-cancel", &[user("label"), resume(json!("cancel"))]),
         talk("mixed", &[user("mail and label"), resume(json!(["approve", {"answer": "printed"}]))]),
         talk("ask-again", &[user("two mails"), resume(json!("approve")), resume(json!("deny"))]),
-        paint,
+        painter("frontend", &[user("paint"), painted]),
+        // The ask waits until the front end has answered its own call.
+        painter(
+            "frontend-mixed",
+            &[user("paint and mail"), only_painted, resume(json!("approve"))],
+        ),
     ];
-    let mut records = driver::drive(jobs);
+    let mut records = driver::drive_slow_agents(jobs);
     records.iter_mut().for_each(name_replies);
     judge("agentscope", &records, &server);
-    // Once for each approval: approve, edit, mixed, and the first of two.
-    assert_eq!(server.log().matches("stderr: sending a mail").count(), 4, "{}", server.log());
+    // Once for each approval: approve, edit, mixed, the first of two, frontend-mixed.
+    assert_eq!(server.log().matches("stderr: sending a mail").count(), 5, "{}", server.log());
 }
 
 /// Python of the environment that `scripts/test` makes.

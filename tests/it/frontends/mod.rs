@@ -7,6 +7,7 @@
 mod agentscope;
 mod driver;
 mod golden;
+mod joined;
 mod model;
 pub(crate) mod server;
 mod threads;
@@ -65,7 +66,7 @@ fn every_capture_is_accepted_with_all_optional_events_on() {
     });
     let server = Server::start(&write_capture_config(config.path(), &captures, &switches));
     let records = driver::drive(capture_jobs(&captures, &server));
-    report(records.iter().flat_map(complaints).collect(), &server);
+    report(records.iter().flat_map(complaints).collect(), &server.log());
 }
 
 #[test]
@@ -215,20 +216,20 @@ fn judge(group: &str, records: &[Record], server: &Server) {
     let mut faults: Vec<String> = records.iter().flat_map(complaints).collect();
     let entries = records.iter().map(golden::Entry::new).collect();
     faults.extend(golden::compare(&expected(group), entries));
-    report(faults, server);
+    report(faults, &server.log());
 }
 
 fn expected(group: &str) -> PathBuf {
     driver::folder().join("expected").join(group)
 }
 
-fn report(faults: Vec<String>, server: &Server) {
+fn report(faults: Vec<String>, log: &str) {
     assert!(
         faults.is_empty(),
         "{} faults:\n{}\n--- the server's log\n{}",
         faults.len(),
         faults.join("\n"),
-        server.log(),
+        log,
     );
 }
 

@@ -85,6 +85,7 @@ fn deltas(turns: &[Turn]) -> Vec<Value> {
     let asked = turns.last().map(|turn| turn.text.as_str()).unwrap_or_default();
     let mail = |id: &str, to: &str| call(id, "send_mail", &json!({"to": to, "subject": "Hi"}));
     let label = || call("call_label", "print_label", &json!({"text": "42"}));
+    let paint = || call("call_paint", "paint", &json!({"colour": "blue"}));
     match asked {
         "weather" => calls(&[call("call_weather", "get_weather", &json!({"city": "Oslo"}))]),
         "mail" => calls(&[mail("call_mail", "a@example.com")]),
@@ -93,7 +94,8 @@ fn deltas(turns: &[Turn]) -> Vec<Value> {
         }
         "label" => calls(&[label()]),
         "mail and label" => calls(&[mail("call_mail", "a@example.com"), label()]),
-        "paint" => calls(&[call("call_paint", "paint", &json!({"colour": "blue"}))]),
+        "paint" => calls(&[paint()]),
+        "paint and mail" => calls(&[paint(), mail("call_mail", "a@example.com")]),
         _ => says(&["I heard ", &format!("{} messages.", turns.len())]),
     }
 }

@@ -41,14 +41,16 @@ impl Wire {
 
     /// Reads until these words have come; gives what came before and the words.
     pub(crate) fn until(&mut self, words: &str) -> String {
+        let (words, mut searched) = (words.as_bytes(), 0);
         loop {
-            let found = self.read.windows(words.len()).position(|seen| seen == words.as_bytes());
-            if let Some(at) = found {
-                let rest = self.read.split_off(at + words.len());
+            let unseen = self.read.get(searched..).unwrap_or_default();
+            if let Some(at) = unseen.windows(words.len()).position(|seen| seen == words) {
+                let rest = self.read.split_off(searched + at + words.len());
                 let text = std::mem::replace(&mut self.read, rest);
                 return String::from_utf8(text).expect("text");
             }
-            let mut piece = [0; 4096];
+            searched = (self.read.len() + 1).saturating_sub(words.len());
+            let mut piece = [0; 16 << 10];
             let read = self.stream.read(&mut piece).expect("more");
             assert!(read > 0, "it ended: {}", String::from_utf8_lossy(&self.read));
             self.read.extend_from_slice(&piece[..read]);

@@ -69,7 +69,7 @@ pub(super) fn shorten(transcript: &mut Transcript) {
     let lengths = lengths(transcript);
     let overhead = (transcript.entries.len() + transcript.calls.len()) * OVERHEAD;
     if lengths.iter().sum::<usize>() + overhead > KEPT {
-        let longest = level(lengths, KEPT.saturating_sub(overhead));
+        let longest = truncate::level(lengths, KEPT.saturating_sub(overhead));
         cut_all(transcript, longest);
         transcript.bound.warn();
     }
@@ -100,21 +100,6 @@ fn message_len(message: &Message) -> usize {
         | Message::Reasoning { content, .. } => content.len(),
         Message::Activity { content, .. } => truncate::exact(content),
     }
-}
-
-/// The greatest length such that all lengths, cut to it, fit into `room`.
-fn level(mut lengths: Vec<usize>, room: usize) -> usize {
-    lengths.sort_unstable();
-    let (mut left, mut count) = (room, lengths.len());
-    for length in lengths {
-        let share = left / count.max(1);
-        if length > share {
-            return share;
-        }
-        left -= length;
-        count -= 1;
-    }
-    left
 }
 
 fn cut_all(transcript: &mut Transcript, longest: usize) {

@@ -11,7 +11,7 @@ pub(crate) use size::exact;
 
 use agui_protocol::{
     Body, Content, ContentPart, Event, Interrupt, Message, Object, PartSource, RunId, RunOutcome,
-    ThreadId,
+    ThreadId, ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -282,8 +282,8 @@ pub(crate) fn shorten_activity(content: &mut Object, budget: usize) -> Option<us
     (size::exact(content) <= budget).then_some(original)
 }
 
-/// Media go first, wherever they are, then the longest tool answers. A message itself is never
-/// left out: the client would delete its own (SNAP-1).
+/// Media go first, wherever they are, then the longest tool answers, then the longest of all other
+/// texts. A message itself is never left out: the client would delete its own (SNAP-1).
 fn shorten_messages(messages: &mut [Message], budget: usize) -> usize {
     let original = size::exact(&messages);
     let mut total = original;
@@ -305,7 +305,48 @@ fn shorten_messages(messages: &mut [Message], budget: usize) -> usize {
         shorten_content(content, before.saturating_sub(total - budget));
         total -= (before - size::exact(content).min(before)).min(total);
     }
+    if total > budget {
+        let lengths: Vec<usize> = texts(messages).map(|text| size::exact(text)).collect();
+        let others = total - lengths.iter().sum::<usize>().min(total);
+        let longest = level(lengths, budget.saturating_sub(others));
+        texts(messages).for_each(|text| {
+            // Without the quotes.
+            size::cut(text, longest.saturating_sub(2));
+        });
+    }
     original
+}
+
+/// The texts and arguments of messages that are no answers.
+fn texts(messages: &mut [Message]) -> impl Iterator<Item = &mut String> {
+    messages.iter_mut().flat_map(|message| {
+        let (text, calls): (Option<&mut String>, &mut [ToolCall]) = match message {
+            Message::Assistant { content, tool_calls, .. } => (content.as_mut(), tool_calls),
+            Message::User { content: Content::Text(text), .. }
+            | Message::System { content: text, .. }
+            | Message::Developer { content: text, .. }
+            | Message::Reasoning { content: text, .. } => (Some(text), &mut []),
+            Message::User { .. } | Message::Tool { .. } | Message::Activity { .. } => {
+                (None, &mut [])
+            }
+        };
+        text.into_iter().chain(calls.iter_mut().map(|call| &mut call.function.arguments))
+    })
+}
+
+/// The greatest length such that all lengths, cut to it, fit into `room`.
+pub(crate) fn level(mut lengths: Vec<usize>, room: usize) -> usize {
+    lengths.sort_unstable();
+    let (mut left, mut count) = (room, lengths.len());
+    for length in lengths {
+        let share = left / count.max(1);
+        if length > share {
+            return share;
+        }
+        left -= length;
+        count -= 1;
+    }
+    left
 }
 
 /// The parts among which the largest inline medium of all messages is.

@@ -282,6 +282,33 @@ fn snapshots_lose_media_then_tool_answers_but_no_message() {
 }
 
 #[test]
+fn the_longest_texts_of_a_snapshot_are_cut_alike() {
+    let says = |id: &str, text: &str, arguments: &str| -> Message {
+        let call = json!({"id": "c", "type": "function",
+            "function": {"name": "f", "arguments": arguments}});
+        serde_json::from_value(
+            json!({"id": id, "role": "assistant", "content": text, "toolCalls": [call]}),
+        )
+        .unwrap()
+    };
+    let (text, arguments) = ("\n".repeat(3 * MIB), "y".repeat(5 * MIB));
+    let whole = vec![says("a", "short", "{}"), says("b", &text, &arguments)];
+    let original = serde_json::to_string(&whole).unwrap().len();
+    let out = apply(Body::MessagesSnapshot { messages: whole }.into());
+    let Body::MessagesSnapshot { messages } = &out[0].body else { panic!("not a snapshot") };
+    assert_eq!(messages[0], says("a", "short", "{}"));
+    let Message::Assistant { content, tool_calls, .. } = &messages[1] else { panic!("a role") };
+    // As JSON a line break takes two bytes.
+    let (text, arguments) =
+        (content.as_ref().unwrap().len(), tool_calls[0].function.arguments.len());
+    assert_eq!(text, arguments / 2);
+    assert!(arguments > 3 * MIB, "{arguments}");
+    let marker = json!({"originalBytes": original});
+    assert_eq!(out[0].metadata.as_ref().unwrap()[TRUNCATED], marker);
+    assert!(serde_json::to_string(&out[0]).unwrap().len() <= MAX_FRAME);
+}
+
+#[test]
 fn the_guess_never_falls_short_of_the_exact_length() {
     let deep = json!({"a": [null, true, -1.5e300, {"b": "\u{1}\u{2}\"\\"}, [], {}], "": ""});
     let metadata = deep.as_object().unwrap().clone();

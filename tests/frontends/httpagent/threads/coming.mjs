@@ -30,7 +30,7 @@ export const coming = {
     await inText.saw("TEXT_MESSAGE_START");
     stage.note("second sees on arrival", second.shown);
     await stage.open(1);
-    await run.saw("TEXT_MESSAGE_END");
+    await run.saw("TOOL_CALL_ARGS", ({ delta }) => delta === '{"boat":');
 
     const third = stage.page("third", "gated");
     const inArguments = third.startConnecting();

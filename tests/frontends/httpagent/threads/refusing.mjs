@@ -100,6 +100,18 @@ export const refusing = {
     first.done();
   },
 
+  /** A page that comes after the time is over. Client 0.0.59 could not even cancel. */
+  async "expired-and-reloaded"(stage) {
+    const first = stage.page("first", "approval");
+    await first.says("delete it");
+    await past(first.agent.pendingInterrupts[0].expiresAt);
+    const second = stage.page("second", "approval");
+    await second.connects();
+    if (stage.current) await second.answers("cancel");
+    await second.says("and now?");
+    second.done();
+  },
+
   /** With `on-unanswered-interrupts: cancel` words give up what was asked. */
   async "given-up"(stage) {
     const first = stage.page("first", "approval");

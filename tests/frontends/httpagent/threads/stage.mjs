@@ -137,22 +137,23 @@ class Page {
     return { ...run, end: run.end.then(back) };
   }
 
-  /** Starts a run: `end` resolves to what was seen of it, `saw` when an event has come. */
+  /** Starts a run: `end` resolves to what was seen of it, `saw` when such an event has come. */
   start(does, parameters) {
     const act = { page: this.name, does };
     this.#record.acts.push(act);
     const waiting = [];
     const onEvent = (event) => {
-      for (const { type, resolve } of waiting) if (type === event.type) resolve(event);
+      for (const { fits, resolve } of waiting) if (fits(event)) resolve(event);
     };
     const end = recordedRun(this.agent, act, { tools: [], ...parameters }, onEvent);
-    const saw = (type) => {
-      const came = act.events.find((event) => event.type === type);
+    const saw = (type, holds = () => true) => {
+      const fits = (event) => event.type === type && holds(event);
+      const came = act.events.find(fits);
       if (came !== undefined) return Promise.resolve(came);
       const ended = end.then(() => {
         throw new Error(`the run of ${this.name} ended without ${type}`);
       });
-      return Promise.race([new Promise((resolve) => waiting.push({ type, resolve })), ended]);
+      return Promise.race([new Promise((resolve) => waiting.push({ fits, resolve })), ended]);
     };
     return { act, end, saw };
   }

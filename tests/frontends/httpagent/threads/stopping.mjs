@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { inParallel } from "../client.mjs";
+import { inParallel, resumeEntries } from "../client.mjs";
 import { same } from "./answering.mjs";
 
 export const stopping = {
@@ -32,6 +32,22 @@ export const stopping = {
     await page.answers("approve");
     page.done();
     await page.says("and now?");
+    page.done();
+  },
+
+  /** The answering run is cancelled; its answers are taken all the same. */
+  async "cancel-while-answering"(stage) {
+    const page = stage.page("first", "pensive");
+    await page.says("think");
+    const resume = resumeEntries(page.agent.pendingInterrupts, { answer: "boats" });
+    const run = page.start("answers", { resume });
+    await run.saw("TEXT_MESSAGE_CONTENT");
+    stage.note("cancel", await stage.cancel());
+    await run.end;
+    // A client from before 1.0 saw an error and has to answer again.
+    if (page.agent.pendingInterrupts.length > 0) await page.resumes("answers again", resume);
+    assert.deepEqual(page.agent.pendingInterrupts, []);
+    await page.says("more");
     page.done();
   },
 

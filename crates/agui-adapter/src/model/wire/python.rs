@@ -124,12 +124,14 @@ fn media(kind: MediaKind, source: &MediaSource) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use agui_protocol::RunAgentInput;
+
     use super::*;
     use crate::inbound::{InboundOptions, to_msgs};
 
     #[test]
     fn a_history_of_a_client_becomes_messages_that_python_can_rebuild() {
-        let input = serde_json::from_value(json!({
+        let input: RunAgentInput = serde_json::from_value(json!({
             "threadId": "t", "runId": "r", "messages": [
                 {"id": "s", "role": "developer", "content": "Be brief."},
                 {"id": "u", "role": "user", "name": "Ann", "content": [
@@ -150,7 +152,7 @@ mod tests {
         .unwrap();
         let options = InboundOptions { accept_client_system_messages: true, ..Default::default() };
         assert_eq!(
-            Value::from(python_msgs(&to_msgs(&input, &options).msgs)),
+            Value::from(python_msgs(&to_msgs(&input.messages, &options).msgs)),
             json!([
                 {"name": "system", "role": "system", "id": "s",
                     "content": [{"type": "text", "text": "Be brief."}]},

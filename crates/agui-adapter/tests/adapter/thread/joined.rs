@@ -2,23 +2,18 @@
 
 use agui_adapter::{
     connect::{Connect, JOINED_RUN, Snapshot},
-    options::{EnricherSpec, FrontendToolOutcome, SubagentEvents},
     outbound::RunFailure,
     view::View,
 };
 use agui_protocol::verify::{VerifyInput, Violation, check_events};
-use proptest::{prelude::*, test_runner::RngSeed};
 
 use super::*;
-use crate::any_run::{
-    self,
-    generate::{self, End, Run},
-};
+use crate::conversion::script::*;
 
 /// A client that comes to a run.
-struct Joining {
+pub struct Joining {
     view: View,
-    events: Vec<Event>,
+    pub events: Vec<Event>,
 }
 
 fn request(peer: Peer) -> RunAgentInput {
@@ -30,7 +25,7 @@ fn request(peer: Peer) -> RunAgentInput {
 }
 
 impl Joining {
-    fn of(run: &Playing, peer: Peer, options: &AdapterOptions) -> Self {
+    pub fn of(run: &Playing, peer: Peer, options: &AdapterOptions) -> Self {
         let connect =
             Connect::new(&request(peer), peer, Arc::new(options.clone()), Default::default());
         let state = run.adapter.shown_state().cloned();
@@ -40,17 +35,17 @@ impl Joining {
         Self { view, events }
     }
 
-    fn show(&mut self, events: &[Event]) {
+    pub fn show(&mut self, events: &[Event]) {
         self.view.show(events.to_vec(), support::NOW, &mut self.events);
     }
 
-    fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         let mut client = Client::new(&json!([]), None);
         client.apply_all(&self.events);
         client
     }
 
-    fn findings(&self, peer: Peer) -> Vec<Violation> {
+    pub fn findings(&self, peer: Peer) -> Vec<Violation> {
         let events: Vec<Value> = self.events.iter().map(|event| json!(event)).collect();
         check_events(&events, &VerifyInput::from(json!(request(peer))))
     }
@@ -76,110 +71,101 @@ pub fn at_every_place(name: &str, lines: &[String], options: &AdapterOptions) {
     }
 }
 
-fn shown(run: &Run) -> AdapterOptions {
-    // What is recorded for the raw events is not the matter here.
-    AdapterOptions { enrichers: Vec::<EnricherSpec>::new(), ..run.options.clone() }
+/// A step, a call with half of its arguments, a child that thinks, and text beside the call.
+fn in_the_middle(options: &AdapterOptions) -> Playing {
+    let mut run = Playing::new(support::input("{}"), options.clone());
+    let lines = joined![
+        start(),
+        custom("agui.step", json!({ "name": "s", "phase": "start" })),
+        call_start("c1", "find"),
+        args("c1", "{\"a\":"),
+        from("main/a", joined![any("AGENT_START", json!({ "name": "A" })), think("hm")]),
+        text("So"),
+    ];
+    lines.iter().for_each(|line| {
+        run.feed(&read(line));
+    });
+    run
 }
 
-fn playing(run: &Run) -> Playing {
-    let input = RunAgentInput::from_value(any_run::input(run)).expect("input").input;
-    let mut setup = RunSetup::new(Arc::new(input), run.peer);
-    if run.denied {
-        setup.answered.push(any_run::denied());
-    }
-    Playing::with(setup, shown(run), Extensions::default())
+fn open_options() -> AdapterOptions {
+    AdapterOptions { enable_reasoning: true, emit_step_events: true, ..AdapterOptions::default() }
 }
 
-fn stream_end(end: End) -> StreamEnd {
-    match end {
-        End::Completed => StreamEnd::Completed,
-        End::Failed => StreamEnd::Failed(RunFailure::new("TIMEOUT_ERROR", "Too slow.")),
-        End::Cancelled => StreamEnd::Cancelled("cancelled"),
-    }
+fn values(events: &[Event]) -> Vec<Value> {
+    events.iter().map(|event| json!(event)).collect()
 }
 
-/// As in `any_run`: what the checker cannot know of, and what options ask for.
-fn is_fault(violation: &Violation, run: &Run) -> bool {
-    let interrupting = run.options.frontend_tool_outcome == FrontendToolOutcome::Interrupt;
-    match violation.rule {
-        "TOOL-15" => !violation.message.contains("has no result"),
-        "INT-24" | "LIFE-16" => !interrupting,
-        "VER-13" => run.options.subagent_events != SubagentEvents::Attributed,
-        // Late arguments open a call again.
-        "TOOL-24" => false,
-        _ => true,
-    }
+#[test]
+fn what_is_open_is_opened_again_without_content() {
+    let options = open_options();
+    let mut run = in_the_middle(&options);
+    let mut joining = Joining::of(&run, Peer::Current, &options);
+    let call = json!({ "id": "c1", "type": "function",
+        "function": { "name": "find", "arguments": "{\"a\":" } });
+    assert_eq!(
+        values(&joining.events),
+        [
+            json!({ "type": "RUN_STARTED", "threadId": "t1", "runId": "r9",
+                "protocolVersion": "1.0", "metadata": { (JOINED_RUN): "r1" } }),
+            json!({ "type": "MESSAGES_SNAPSHOT", "messages": [
+                { "id": "u1", "role": "user", "content": "hi" },
+                { "id": "id-1", "role": "assistant", "toolCalls": [call] },
+                { "id": "id-3", "role": "reasoning", "content": "hm", "subagentRunId": "id-2" },
+                { "id": "id-4", "role": "assistant", "content": "So" },
+            ] }),
+            json!({ "type": "STEP_STARTED", "stepName": "s" }),
+            json!({ "type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "find",
+                "parentMessageId": "id-1" }),
+            json!({ "type": "SUBAGENT_STARTED", "subagentRunId": "id-2", "name": "A",
+                "parentToolCallId": "c1", "parentMessageId": "id-1" }),
+            json!({ "type": "REASONING_START", "messageId": "id-3", "subagentRunId": "id-2" }),
+            json!({ "type": "REASONING_MESSAGE_START", "messageId": "id-3", "role": "reasoning",
+                "subagentRunId": "id-2" }),
+            json!({ "type": "TEXT_MESSAGE_START", "messageId": "id-4", "role": "assistant" }),
+        ]
+    );
+    let head = joining.events.len();
+    joining.show(run.feed(&read(&text("."))));
+    joining.show(run.finish(StreamEnd::Cancelled("cancelled")));
+    let live = values(&joining.events[head..]);
+    assert_eq!(live[0]["delta"], ".");
+    assert_eq!(
+        live.last(),
+        Some(&json!({ "type": "RUN_FINISHED", "threadId": "t1", "runId": "r9",
+            "outcome": { "type": "cancelled" }, "metadata": { "agentscope.reason": "cancelled" } }))
+    );
+    assert!(run.adapter.open_items().is_empty());
 }
 
-/// Clients of what a switch hides have the rest.
-fn without_arguments(mut messages: Vec<Value>, run: &Run) -> Vec<Value> {
-    if !run.options.emit_tool_call_args {
-        let calls = messages.iter_mut().filter_map(|message| message.get_mut("toolCalls"));
-        for call in calls.filter_map(Value::as_array_mut).flatten() {
-            call["function"]["arguments"] = json!("");
-        }
-    }
-    messages
+#[test]
+fn an_old_client_gets_an_open_call_from_its_beginning() {
+    let options = open_options();
+    let joining = Joining::of(&in_the_middle(&options), Peer::Legacy, &options);
+    let events = values(&joining.events);
+    assert_eq!(events[1]["messages"][1], json!({ "id": "id-1", "role": "assistant" }));
+    let types: Vec<_> = events[2..].iter().map(|event| event["type"].clone()).collect();
+    let thinking = ["REASONING_START", "REASONING_MESSAGE_START"];
+    assert_eq!(types[..3], ["STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_ARGS"]);
+    assert_eq!(
+        (&types[3..5], &types[5..]),
+        (&thinking.map(Value::from)[..], &["TEXT_MESSAGE_START".into()][..])
+    );
+    assert_eq!(events[4]["delta"], "{\"a\":");
+    let hidden = AdapterOptions { emit_tool_call_args: false, ..options };
+    let joining = Joining::of(&in_the_middle(&hidden), Peer::Legacy, &hidden);
+    let types: Vec<_> = values(&joining.events).iter().map(|event| event["type"].clone()).collect();
+    assert!(!types.contains(&json!("TOOL_CALL_ARGS")));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None,
-        rng_seed: RngSeed::Fixed(3), max_shrink_iters: 20_000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_record_is_what_a_client_makes_of_any_run(mut run in generate::run()) {
-        run.peer = Peer::Current;
-        let mut playing = playing(&run);
-        for event in &run.events {
-            playing.feed(event);
-        }
-        playing.finish(stream_end(run.end));
-        let client = playing.client();
-        let record = without_arguments(messages_json(&playing.thread()), &run);
-        prop_assert_eq!(record, without_arguments(client.messages, &run));
-        if run.options.emit_state_events {
-            prop_assert_eq!(&client.state, &**playing.adapter.state());
-        }
-    }
-
-    #[test]
-    fn who_joins_any_run_at_any_place_has_what_the_others_have(
-        run in generate::run(), at in 0.0..1.0_f64, legacy in any::<bool>(),
-    ) {
-        let peer = if legacy { Peer::Legacy } else { Peer::Current };
-        let mut playing = playing(&run);
-        let mut own = playing.adapter.take_view();
-        let place = (at * run.events.len() as f64) as usize;
-        let (mut joining, mut shown_own) = (None, Vec::new());
-        for (at, event) in run.events.iter().enumerate() {
-            if at == place && playing.end.is_none() {
-                joining = Some(Joining::of(&playing, peer, &shown(&run)));
-            }
-            let events = playing.feed(event).to_vec();
-            joining.iter_mut().for_each(|joining| joining.show(&events));
-            own.show(events, support::NOW, &mut shown_own);
-        }
-        let events = playing.finish(stream_end(run.end)).to_vec();
-        joining.iter_mut().for_each(|joining| joining.show(&events));
-        own.show(events, support::NOW, &mut shown_own);
-        let Some(joining) = joining else { return Ok(()) };
-        let client = joining.client();
-        let began = playing.client();
-        if !legacy {
-            prop_assert_eq!(
-                without_arguments(client.messages, &run),
-                without_arguments(began.messages, &run)
-            );
-        }
-        if playing.adapter.shown_state().is_some() {
-            prop_assert_eq!(client.state, began.state);
-        }
-        let judged = Run { peer, ..run };
-        let faults: Vec<_> =
-            joining.findings(peer).into_iter().filter(|found| is_fault(found, &judged)).collect();
-        prop_assert!(faults.is_empty(), "{:#?}\n{:#?}", faults, joining.events);
-        // A view of its own shows the run's peer what it was shown before.
-        let started = |event: &Event| json!(event)["metadata"][JOINED_RUN].is_null();
-        prop_assert!(shown_own.iter().all(started));
-    }
+#[test]
+fn before_the_first_event_a_client_joins_what_is_stored() {
+    let options = AdapterOptions::default();
+    let mut run = Playing::new(support::input("{}"), options.clone());
+    let mut joining = Joining::of(&run, Peer::Current, &options);
+    joining.show(run.feed(&read(&start())));
+    joining.show(run.finish(StreamEnd::Failed(RunFailure::new("TIMEOUT_ERROR", "Too slow."))));
+    let types: Vec<_> = joining.events.iter().map(|event| event.event_type().as_str()).collect();
+    assert_eq!(types, ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_ERROR"]);
+    assert_eq!(joining.findings(Peer::Current), []);
 }

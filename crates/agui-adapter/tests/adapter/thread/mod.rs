@@ -1,6 +1,8 @@
 //! What is kept of a run, and what a client is shown that comes to it later, against what a
 //! client makes of the run's stream.
 
+mod any;
+mod at_rest;
 mod client;
 mod golden;
 mod joined;
