@@ -278,7 +278,7 @@ fn what_a_program_cannot_be_is_told_with_its_place() {
     );
     assert_eq!(
         one(", command: a, env: {'A=B': c}"),
-        "test.yaml:3:41: agentscope.agents.a.env.A=B: this cannot be the name of an environment \
+        "test.yaml:3:42: agentscope.agents.a.env.\"A=B\": this cannot be the name of an environment \
          variable"
     );
     assert_eq!(

@@ -293,7 +293,7 @@ fn keys_in_the_wrong_place_are_sent_to_the_right_one() {
             "test.yaml:2:1: agents: this key belongs to agentscope; valid keys here: server, \
              agentscope",
             "test.yaml:3:10: server.echoInput: this key belongs to agentscope.agui; valid keys \
-             here: host, port, request-body-limit, max-concurrent-runs, auth",
+             here: host, port, request-body-limit, max-concurrent-runs, shutdown-grace, auth",
         ]
     );
     assert_eq!(

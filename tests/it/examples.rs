@@ -52,7 +52,7 @@ fn the_configurations_of_the_readme_are_valid() {
         readme.split("```yaml\n").skip(1).map(|block| block.split_once("```").unwrap().0).collect();
     assert!(!blocks.is_empty());
     for text in blocks {
-        let loaded = super::support::config::load(text, &[]);
+        let loaded = super::support::config::load(text, &[("MODEL_KEY", "key")]);
         let loaded = loaded.unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!(Registry::from_config(&loaded.config).err(), None);
         assert_eq!(schema_faults(text), Vec::<String>::new());
