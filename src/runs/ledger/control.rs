@@ -1,6 +1,6 @@
 //! Asking a run to stop, giving up what is open, forgetting a thread.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use agui_protocol::RunOutcome;
 
@@ -91,10 +91,10 @@ fn cancel(thread: Option<&Thread>, keep_history: bool, now: Millis) -> (Next, Ca
     }
     let mut thread = super::end::reopened(found.clone());
     let Some(parked) = thread.parked.take() else { return (Next::Keep, Cancelled::Nothing) };
-    thread.answer(parked.ids());
+    thread.give_up(&parked);
     thread.outcome = Some(RunOutcome::Cancelled);
     if !keep_history {
-        thread.messages = std::sync::Arc::default();
+        thread.messages = Arc::default();
         thread.state = None;
     }
     thread.updated_ms = now;
