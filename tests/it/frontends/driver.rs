@@ -77,27 +77,27 @@ pub(super) fn drive_slow_agents(jobs: Vec<Job>) -> Vec<Record> {
 }
 
 fn drive_with(jobs: &[Job], variables: &[(&str, &str)]) -> Vec<Record> {
-    assert!(
-        folder().join("node_modules").is_dir(),
-        "the AG-UI clients are not installed: run ./scripts/test, or `npm ci --ignore-scripts` in {}",
-        folder().display(),
-    );
-    let folder = &folder();
     thread::scope(|scope| {
+        let of = |client| jobs.iter().filter(move |job| job.client == client);
         let running: Vec<_> = CLIENTS
-            .iter()
-            .map(|client| (jobs.iter().filter(move |job| job.client == *client)).collect())
-            .filter(|jobs: &Vec<&Job>| !jobs.is_empty())
-            .map(|jobs| scope.spawn(move || run_node(folder, &jobs, variables)))
+            .into_iter()
+            .map(|client| of(client).map(|job| job.value.clone()).collect())
+            .filter(|jobs: &Vec<Value>| !jobs.is_empty())
+            .map(|jobs| scope.spawn(move || play("drive.mjs", &jobs, variables)))
             .collect();
         running.into_iter().flat_map(|thread| thread.join().expect("the driver ran")).collect()
     })
 }
 
 /// Gives the jobs to a script that plays them; one record per job, in their order.
-pub(super) fn play<R: DeserializeOwned>(script: &str, jobs: &[Value]) -> Vec<R> {
+pub(super) fn play<R: DeserializeOwned>(
+    script: &str,
+    jobs: &[Value],
+    variables: &[(&str, &str)],
+) -> Vec<R> {
     let mut node = node()
         .arg(script)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -5,7 +5,7 @@
 //! of the client, and where it makes a difference by servers with and without memory. What the
 //! scenario itself does not check is compared with `expected/threads`.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,10 +37,8 @@ const EXPIRING: Kind =
     Kind { name: "expiring", variables: &[("AGENTSCOPE_AGUI_INTERRUPT_TTL", "1")] };
 
 /// Words instead of an answer give up what was asked.
-const LENIENT: Kind = Kind {
-    name: "lenient",
-    variables: &[("AGENTSCOPE_AGUI_ON_UNANSWERED_INTERRUPTS", "cancel")],
-};
+const LENIENT: Kind =
+    Kind { name: "lenient", variables: &[("AGENTSCOPE_AGUI_ON_UNANSWERED_INTERRUPTS", "cancel")] };
 
 /// A server.
 struct Kind {
@@ -109,11 +107,7 @@ fn pages_come_to_a_thread() {
 
 #[test]
 fn runs_go_on_without_their_page() {
-    play(
-        "away",
-        &["reload-then-answer", "away-while-running", "away-while-asked"],
-        &[REMEMBERING],
-    );
+    play("away", &["reload-then-answer", "away-while-running", "away-while-asked"], &[REMEMBERING]);
 }
 
 #[test]
@@ -151,7 +145,7 @@ fn play(group: &str, scenarios: &[&str], kinds: &[Kind]) {
     for kind in kinds {
         let server = start(kind, gates.path());
         let records: Vec<Record> =
-            driver::play("threads.mjs", &jobs(scenarios, kind, &server, gates.path()));
+            driver::play("threads.mjs", &jobs(scenarios, kind, &server, gates.path()), &[]);
         for record in &records {
             record.logs.iter().for_each(|line| println!("{}: {line}", record.thread_id));
             faults.extend(complaints(record));
