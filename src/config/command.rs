@@ -29,7 +29,8 @@ pub struct CommandConfig {
     pub line_limit: usize,
     /// Longest time without a line; `None` = no limit; default 5 minutes.
     pub silence_timeout: Option<Duration>,
-    /// How long it may take to end after SIGTERM before it is killed; default 2 s.
+    /// How long it may take to end after SIGTERM before it is killed, and after its reply
+    /// is complete before it is told to end; default 5 s.
     pub kill_grace: Duration,
 }
 
@@ -42,7 +43,7 @@ impl Default for CommandConfig {
             cwd: PathBuf::new(),
             line_limit: 16 << 20,
             silence_timeout: Some(Duration::from_secs(300)),
-            kill_grace: Duration::from_secs(2),
+            kill_grace: Duration::from_secs(5),
         }
     }
 }

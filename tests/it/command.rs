@@ -448,3 +448,27 @@ async fn one_agent_serves_many_threads_at_once() {
     let runs = tokio::join!(server.run("/agui/a", &one), server.run("/agui/a", &two));
     assert_eq!((&runs.0[2]["delta"], &runs.1[2]["delta"]), (&json!("one"), &json!("two")));
 }
+
+#[tokio::test]
+async fn a_program_is_listed_with_what_is_known_of_it() {
+    let keys = json!({"name": "Mine", "description": "Does things."});
+    let server = TestServer::of_yaml(&bash("", &keys)).await;
+    let capabilities = json!({
+        "identity": {"name": "Mine", "type": "command", "description": "Does things."},
+        "transport": {"streaming": true},
+    });
+    let answer = server.get("/agui/a/capabilities").send().await.unwrap();
+    assert_eq!(answer.json::<Value>().await.unwrap(), capabilities);
+}
+
+#[tokio::test]
+async fn what_left_the_group_cannot_hold_the_run() {
+    let line = Line::open().await;
+    // It holds the program's stdout, and goes on writing to it.
+    let script =
+        format!("{}setsid bash -c 'while :; do echo; sleep 0.01; done' &\nexit 0", line.dial());
+    let events = run(&script).await;
+    assert_eq!(events, failed("AGENT_ENDED_EARLY", "The agent stopped before it had finished."));
+    // A closed pipe ends it.
+    assert_eq!(to_the_end(line.answer().await).await, "");
+}

@@ -239,7 +239,7 @@ fn the_shipped_file_says_the_defaults_of_programs() {
     assert_eq!(command(&block), expected);
     assert_eq!(
         (expected.line_limit, expected.silence_timeout, expected.kill_grace),
-        (16 << 20, Some(Duration::from_secs(300)), Duration::from_secs(2))
+        (16 << 20, Some(Duration::from_secs(300)), Duration::from_secs(5))
     );
 }
 
@@ -283,7 +283,7 @@ fn what_a_program_cannot_be_is_told_with_its_place() {
     );
     assert_eq!(
         one(", command: a, script: b"),
-        "test.yaml:3:35: agentscope.agents.a.script: unknown key; valid keys: type, name, \
+        "test.yaml:3:36: agentscope.agents.a.script: unknown key; valid keys: type, name, \
          description, command, args, env, cwd, line-limit, silence-timeout, kill-grace, agui"
     );
 }

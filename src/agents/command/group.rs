@@ -14,6 +14,8 @@ use tokio::{
 
 /// How often a group that was told to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long the kernel may take to end what was killed.
+const DEATH: Duration = Duration::from_secs(1);
 
 /// A group that still has to be ended. Dropped, it is killed: a server that stops leaves no
 /// program behind.
@@ -44,18 +46,24 @@ impl Group {
     /// The number of a group that is empty may be given to another one, but not before all other
     /// numbers were used up, which takes longer than [`LOOK_EVERY`].
     pub(super) async fn sweep(mut self, grace: Duration) {
-        let deadline = Instant::now() + grace;
         self.terminate();
+        if !self.is_gone_within(grace).await {
+            self.kill();
+            // A process that still counts then is dead, and not waited for by its new parent.
+            self.is_gone_within(DEATH).await;
+        }
+        self.id = None;
+    }
+
+    async fn is_gone_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
         while self.exists() {
             if Instant::now() >= deadline {
-                self.kill();
-                // The kernel ends them from here on.
-                break;
+                return false;
             }
             sleep(LOOK_EVERY).await;
         }
-        self.exists();
-        self.id = None;
+        true
     }
 
     fn exists(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    io,
+    fmt, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
@@ -17,7 +17,7 @@ use crate::{agents::registry::BuildError, config::CommandConfig};
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 /// A program that is there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Program {
     path: PathBuf,
     args: Vec<String>,
@@ -64,6 +64,13 @@ impl Program {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
+    }
+}
+
+impl fmt::Debug for Program {
+    /// Its arguments and its environment may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

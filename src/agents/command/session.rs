@@ -65,6 +65,12 @@ enum Ending {
     Complete,
 }
 
+impl Ending {
+    fn is_over(self) -> bool {
+        matches!(self, Self::Stopping(until) | Self::Gone(until) if Instant::now() >= until)
+    }
+}
+
 /// What came next.
 enum Heard {
     Line(bytes::BytesMut),
@@ -118,6 +124,10 @@ impl Session {
         let silent_at = self.limits.silence.map(|silence| Instant::now() + silence);
         loop {
             let Some(program) = &mut self.program else { return Ok(Heard::Nothing) };
+            // Also when there is more: somebody else may hold the pipe and go on for ever.
+            if self.end.is_over() {
+                return Ok(Heard::Nothing);
+            }
             match program.stdout.complete() {
                 Ok(Some(line)) if !self.line.is_multiple_of(LOOK_EVERY) => {
                     return Ok(Heard::Line(line));
