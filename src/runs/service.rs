@@ -108,6 +108,18 @@ impl fmt::Debug for RunServiceSetup {
     }
 }
 
+/// What a [`RunService`] does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Tasks: up to two for a run, one for a client that looks at a thread, and what agents do
+    /// beside their streams.
+    pub tasks: usize,
+    /// Runs that other clients can join.
+    pub joinable: usize,
+    /// How many more runs may begin.
+    pub free_slots: usize,
+}
+
 /// Starts runs. Cheap to clone.
 #[derive(Clone)]
 pub struct RunService(Arc<Shared>);
@@ -146,6 +158,11 @@ impl Live {
         if live.get(key).is_some_and(|other| Arc::ptr_eq(other, core)) {
             live.remove(key);
         }
+    }
+
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The thread's run, if it is one of this process.
@@ -216,6 +233,15 @@ impl RunService {
     /// The threads and what can be done with them.
     pub fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    /// What goes on at this moment.
+    pub fn activity(&self) -> Activity {
+        Activity {
+            tasks: self.0.tasks.len(),
+            joinable: self.0.live.len(),
+            free_slots: self.0.slots.available_permits(),
+        }
     }
 
     /// Starts no more runs; those under way go on.

@@ -39,6 +39,8 @@ mod interrupts;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;

@@ -26,10 +26,11 @@ import { describe, httpAgent, playJobs, recording } from "./client.mjs";
 import { answering } from "./threads/answering.mjs";
 import { coming } from "./threads/coming.mjs";
 import { refusing } from "./threads/refusing.mjs";
+import { restoring } from "./threads/restoring.mjs";
 import { Stage } from "./threads/stage.mjs";
 import { stopping } from "./threads/stopping.mjs";
 
-const SCENARIOS = { ...answering, ...coming, ...refusing, ...stopping };
+const SCENARIOS = { ...answering, ...coming, ...refusing, ...restoring, ...stopping };
 
 await playJobs(play);
 

@@ -5,7 +5,7 @@
 //! of the client, and where it makes a difference by servers with and without memory. What the
 //! scenario itself does not check is compared with `expected/threads`.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::{
     driver, expected,
     golden::{self, Entry},
-    report,
+    report, root,
     server::Server,
 };
 
 /// A current client and one from before AG-UI 1.0.
-const CLIENTS: [&str; 2] = ["1.0.0", "0.0.59"];
+const CLIENTS: &[&str] = &["1.0.0", "0.0.59"];
 
 /// Keeps histories, and runs go on when their client leaves.
 const REMEMBERING: Kind = Kind {
@@ -138,14 +138,33 @@ fn a_double_click_executes_once() {
     play("clicking", &["double-click"], &[REMEMBERING]);
 }
 
+/// `restore.mjs` is what README.md prints, to the letter.
+#[test]
+fn the_lines_of_the_readme_restore_a_thread() {
+    let lines = fs::read_to_string(driver::folder().join("restore.mjs")).expect("restore.mjs");
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    assert!(readme.contains(&format!("\n```js\n{lines}```\n")), "README.md prints:\n{lines}");
+
+    let scenarios = ["restore-while-asked", "restore-while-running", "restore-at-rest"];
+    play_with(&CLIENTS[..1], "restoring", &scenarios, &[REMEMBERING]);
+}
+
 /// Plays the scenarios on servers of these kinds and compares with the files of `group`.
 fn play(group: &str, scenarios: &[&str], kinds: &[Kind]) {
+    play_with(CLIENTS, group, scenarios, kinds);
+}
+
+fn play_with(clients: &[&str], group: &str, scenarios: &[&str], kinds: &[Kind]) {
     let gates = tempfile::tempdir().expect("a folder");
     let (mut faults, mut entries, mut log) = (Vec::new(), Vec::new(), String::new());
     for kind in kinds {
         let server = start(kind, gates.path());
-        let records: Vec<Record> =
-            driver::play("threads.mjs", &jobs(scenarios, kind, &server, gates.path()), &[]);
+        let jobs: Vec<Value> = scenarios
+            .iter()
+            .flat_map(|scenario| clients.iter().map(move |client| (scenario, client)))
+            .map(|(scenario, client)| job(scenario, client, kind, &server, gates.path()))
+            .collect();
+        let records: Vec<Record> = driver::play("threads.mjs", &jobs, &[]);
         for record in &records {
             record.logs.iter().for_each(|line| println!("{}: {line}", record.thread_id));
             faults.extend(complaints(record));
@@ -163,19 +182,14 @@ fn start(kind: &Kind, gates: &Path) -> Server {
     Server::start_with(&driver::folder().join("threads/agentscope.yaml"), &variables)
 }
 
-fn jobs(scenarios: &[&str], kind: &Kind, server: &Server, gates: &Path) -> Vec<Value> {
-    let each = |scenario: &&str| {
-        CLIENTS.map(|client| {
-            json!({
-                "name": scenario,
-                "client": client,
-                "threadId": format!("{scenario}-{}-{client}", kind.name),
-                "url": server.prefix_url(),
-                "gates": gates,
-            })
-        })
-    };
-    scenarios.iter().flat_map(each).collect()
+fn job(scenario: &str, client: &str, kind: &Kind, server: &Server, gates: &Path) -> Value {
+    json!({
+        "name": scenario,
+        "client": client,
+        "threadId": format!("{scenario}-{}-{client}", kind.name),
+        "url": server.prefix_url(),
+        "gates": gates,
+    })
 }
 
 /// What no scenario may show.

@@ -23,11 +23,20 @@ export class Stage {
     return this.#job.client === "1.0.0";
   }
 
+  get threadId() {
+    return this.#job.threadId;
+  }
+
   /** Opens a page that knows the thread's id and nothing else. */
   page(name, agentId) {
     const url = `${this.#job.url}/${agentId}`;
     const agent = new this.#HttpAgent({ url, threadId: this.#job.threadId });
     return new Page(name, agent, url, this.#record);
+  }
+
+  /** A page with an agent that was made elsewhere. */
+  adopt(name, agent) {
+    return new Page(name, agent, agent.url, this.#record);
   }
 
   /** A second page that shows what `page` shows, as a second tab does. */
