@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -38,6 +39,20 @@ pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
     // An agent that does not yield must not hold up the end.
     runtime.shutdown_timeout(LET_GO);
     served.map_err(|error| Failure::new(UNAVAILABLE, error))
+}
+
+/// Every connection takes a file descriptor, and the usual limit of a shell is far below
+/// `max-concurrent-runs`; a process may raise its own up to the system's.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(error = %error, "the limit of open files cannot be raised");
+    }
 }
 
 async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {

@@ -98,7 +98,7 @@ pub(super) struct Joined {
     pub(super) run_id: RunId,
     /// The thread's messages up to now.
     pub(super) messages: Vec<Message>,
-    /// The state now; `None` = the thread has none.
+    /// The state as clients have it; `None` = they have none.
     pub(super) state: Option<Arc<Value>>,
     /// What is open.
     pub(super) open: OpenItems,
@@ -185,7 +185,7 @@ impl Core {
         Some(Joined {
             run_id: self.input.run_id.clone(),
             messages: transcript.onto(history.clone()),
-            state: state.known_state(),
+            state: state.adapter.shown_state().cloned(),
             open: state.adapter.open_items().clone(),
             // What waits to be sent to the others is in the snapshot already.
             joiner: state.joiners.join(unsent),

@@ -5,6 +5,7 @@
 //! the open interrupts between runs. No HTTP type may appear here: tests and other transports
 //! use this room directly.
 
+mod answers;
 mod connect;
 mod core;
 mod drive;

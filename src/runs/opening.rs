@@ -11,13 +11,14 @@ use agui_adapter::{
     inbound::{Inbound, InboundOptions, for_agent},
     model::{Msg, event::Object},
     outbound::IdSource,
-    resume::{AnswerError, Decision, decide},
+    resume::{AnswerError, Decision},
     transcript::Transcript,
 };
 use agui_protocol::{InterruptId, Message, MessageId, RunAgentInput, ToolCallId};
 use serde_json::{Value, json};
 
 use super::{
+    answers::decisions,
     ledger::{Begun, Policy},
     service::RunRequest,
 };
@@ -177,15 +178,6 @@ impl Begun {
         }
         metadata
     }
-}
-
-fn decisions(begun: &Begun) -> Result<Vec<Decision>, AnswerError> {
-    let Some(parked) = begun.parked.as_ref().filter(|parked| parked.raised) else {
-        return Ok(Vec::new());
-    };
-    let mut decisions = parked.settled.clone();
-    decisions.extend(decide(&begun.entries, &parked.open)?);
-    Ok(decisions)
 }
 
 /// The calls that the decisions answer and that have no result yet.

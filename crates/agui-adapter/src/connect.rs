@@ -159,8 +159,8 @@ impl Connect {
     }
 }
 
-/// The starts of what is open, for clients before 0.0.59: these take the second start of a call for
-/// another call. So open calls are taken out of the messages and begin with what is there of their
+/// The starts of what is open, for peers older than 1.0: client 0.0.57 takes the second start of a
+/// call for another call. So open calls are taken out of the messages and begin with what is there of their
 /// arguments. The message that carries one stays, which keeps its place.
 fn streamed_anew(
     messages: &mut [Message],

@@ -4,7 +4,9 @@
 //! ids and times are passed in, nothing here waits, spawns or reads a clock. Converters say what
 //! happened; the sequencer mints ids, opens, closes and puts the boundary events; enrichers see
 //! every event; the gate makes sure that neither an enricher nor an event that a program's
-//! converter made itself broke the stream; the downgrade serves peers older than 1.0.
+//! converter made itself broke the stream; a view for each client serves peers older than 1.0.
+//! What a run adds to its thread is recorded on the way; `history` and `connect` make of it what
+//! the next run and the next client get.
 
 pub mod connect;
 pub mod downgrade;

@@ -67,6 +67,9 @@ impl View {
         out: &mut Vec<Event>,
     ) {
         let Self { downgrade, joined } = self;
+        if downgrade.is_none() && joined.is_none() {
+            return out.extend(events);
+        }
         let events = events.into_iter();
         let events = events.filter_map(|event| match joined {
             Some(joined) => joined.apply(event),

@@ -149,18 +149,18 @@ pub(super) fn event_lines(events: &[Value]) -> Vec<String> {
 }
 
 /// Labels for made-up ids: `m1` a message, `c1` a tool call, `s1` a sub-agent, `i1` an interrupt.
-struct Labels {
+pub(super) struct Labels {
     thread: String,
     labels: BTreeMap<(char, String), String>,
 }
 
 impl Labels {
-    fn new(thread: &str) -> Self {
+    pub(super) fn new(thread: &str) -> Self {
         Self { thread: thread.to_owned(), labels: BTreeMap::new() }
     }
 
     /// Replaces ids below `value`; `id_kind` is what a member named `id` identifies there.
-    fn apply(&mut self, value: &mut Value, id_kind: Option<char>) {
+    pub(super) fn apply(&mut self, value: &mut Value, id_kind: Option<char>) {
         match value {
             Value::String(text) => *text = self.shortened(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.apply(item, id_kind)),

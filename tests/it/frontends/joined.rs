@@ -35,7 +35,7 @@ const CAPTURES: [&str; 6] = [
 /// Places at which each run is joined, evenly spread.
 const PLACES: usize = 6;
 
-struct CountedIds(u64);
+pub(super) struct CountedIds(pub(super) u64);
 
 impl IdSource for CountedIds {
     fn next_id(&mut self) -> String {
@@ -44,7 +44,7 @@ impl IdSource for CountedIds {
     }
 }
 
-struct StoppedClock;
+pub(super) struct StoppedClock;
 
 impl Clock for StoppedClock {
     fn now_ms(&self) -> i64 {

@@ -89,8 +89,8 @@ impl Reconciled {
 /// - What is stored wins over another content under its id. But a user message at the end of the
 ///   input is news, whatever its id: simple clients use ids again. It gets a minted one.
 /// - An answer to a call is never left out, wherever it stands, unless the call has one.
-/// - Instructions (system and developer messages) are the client's current ones: see
-///   [`Instructions`].
+/// - Instructions (system and developer messages) are not stored twice, whatever their ids. Where
+///   the input names stored messages and holds instructions, these replace the stored ones.
 ///
 /// Takes time linear in both.
 pub fn reconcile(

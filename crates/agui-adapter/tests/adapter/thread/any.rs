@@ -62,7 +62,7 @@ fn without_arguments(mut messages: Vec<Value>, run: &Run) -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None,
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None,
         rng_seed: RngSeed::Fixed(3), max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
