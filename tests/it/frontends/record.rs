@@ -49,6 +49,8 @@ async fn play(served: &Registered, input: RunAgentInput) -> (Vec<Message>, Value
         state: input.state.clone().expect("a state"),
         context: Arc::default(),
         cancel: CancellationToken::new(),
+        request_id: "request".into(),
+        background: tokio_util::task::TaskTracker::new(),
     };
     let (mut stream, mut end, mut out) = (served.agent.run(request), None, Vec::new());
     while let (None, Some(event)) = (&end, stream.next().await) {

@@ -112,7 +112,7 @@ fn runs_go_on_without_their_page() {
 
 #[test]
 fn what_is_not_answered_right_is_refused_and_stays_open() {
-    let scenarios = ["partial", "lost", "bad-edit", "other-agent", "unknown", "busy"];
+    let scenarios = ["partial", "lost", "bad-edit", "bad-form", "other-agent", "unknown", "busy"];
     play("refusing", &scenarios, &[REMEMBERING, FORGETFUL]);
 }
 

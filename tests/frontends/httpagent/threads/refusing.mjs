@@ -40,6 +40,15 @@ export const refusing = {
     page.done();
   },
 
+  /** What does not fit the form is refused, and the question stays open. */
+  async "bad-form"(stage) {
+    const page = stage.page("first", "form");
+    await page.says("book a trip");
+    await page.answers({ answer: { city: 7 } });
+    await page.answers({ answer: { city: "Rome" } });
+    page.done();
+  },
+
   async "other-agent"(stage) {
     const first = stage.page("first", "approval");
     await first.says("delete it");
