@@ -43,6 +43,8 @@ mod interrupts;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;

@@ -135,7 +135,7 @@ async fn twenty_clients_that_leave_hanging_agents_leave_nothing_behind() {
         let next = server.run("/agui/b", &input("t", &run)).await;
         assert_eq!(next.last(), Some(&expected::success("t", &run)));
     }
-    while server.runs.tasks() > 0 {
+    while server.runs.activity().tasks > 0 {
         tokio::task::yield_now().await;
     }
     assert!(store.is_empty());
@@ -183,9 +183,9 @@ async fn a_run_that_lets_go_late_leaves_its_successor_alone() {
     for _ in 0..3 {
         second.event().await.unwrap();
     }
-    let under_way = server.runs.tasks();
+    let under_way = server.runs.activity().tasks;
     old.release.send(()).unwrap();
-    while server.runs.tasks() >= under_way {
+    while server.runs.activity().tasks >= under_way {
         tokio::task::yield_now().await;
     }
     let refused = server.run("/agui/c", &input("t", "r3")).await;
