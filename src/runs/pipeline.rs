@@ -103,7 +103,7 @@ async fn leave(
         Ok(()) => end.outcome,
         Err(error) => {
             tracing::error!(error = %error, "the end of a run was not recorded");
-            core.fail(&mut batch)
+            core.fail(&mut batch, &opening.decisions)
         }
     };
     let shown = core.release(batch);
