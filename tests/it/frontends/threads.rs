@@ -134,6 +134,11 @@ fn runs_and_interrupts_are_cancelled() {
 }
 
 #[test]
+fn runs_end_with_their_page() {
+    play("cut", &["cut-off-while-answering", "closed-while-watched"], &[FORGETFUL]);
+}
+
+#[test]
 fn a_double_click_executes_once() {
     play("clicking", &["double-click"], &[REMEMBERING]);
 }

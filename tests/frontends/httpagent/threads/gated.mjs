@@ -36,10 +36,18 @@ function spoken() {
 
 function answered() {
   say({ type: "AGENT_START", replyId: "r2" });
-  say({ "@": "state", patch: [{ op: "add", path: "/executed/-", value: "book" }] });
-  result("book", "booked");
+  // A call that has its result already must not be executed again.
+  if (!resume[0].settled) {
+    say({ "@": "state", patch: [{ op: "add", path: "/executed/-", value: "book" }] });
+    result("book", "booked");
+    if (asksToWait()) gate(3);
+  }
   text("The boat is yours.");
   say({ type: "AGENT_END", replyId: "r2" });
+}
+
+function asksToWait() {
+  return JSON.stringify(input.messages).includes("and wait");
 }
 
 function text(delta) {

@@ -51,6 +51,41 @@ export const stopping = {
     page.done();
   },
 
+  /** The page is closed behind the result of the call that it approved, and answers again. */
+  async "cut-off-while-answering"(stage) {
+    stage.gates(3);
+    const page = stage.page("first", "gated");
+    const asked = page.startSaying("ask me and wait");
+    await Promise.all([stage.open(1), stage.open(2), asked.end]);
+    const resume = resumeEntries(page.agent.pendingInterrupts, "approve");
+    const cut = page.start("answers", { resume });
+    await cut.saw("TOOL_CALL_RESULT");
+    page.agent.abortRun();
+    await cut.end;
+    let again;
+    do {
+      again = await page.resumes("answers again", resume);
+    } while (again.error?.code === "THREAD_BUSY");
+    stage.note("answers again", again.events.map(({ type }) => type));
+    // How often the stopped run was met is a matter of time.
+    stage.forget();
+    page.done();
+  },
+
+  /** A page that watches is told why the run of another one ends. */
+  async "closed-while-watched"(stage) {
+    const first = stage.page("first", "endless");
+    const run = first.startSaying("think");
+    await run.saw("TEXT_MESSAGE_CONTENT");
+    const second = stage.page("second", "endless");
+    const joined = second.startConnecting();
+    await joined.saw("TEXT_MESSAGE_START");
+    first.agent.abortRun();
+    await Promise.all([run.end, joined.end]);
+    await second.says("stop");
+    second.done();
+  },
+
   /** Two tabs approve at the same moment, 200 times. */
   async "double-click"(stage) {
     let [busy, late] = [0, 0];
