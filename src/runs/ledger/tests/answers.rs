@@ -23,7 +23,7 @@ fn a_resume_answers_every_open_interrupt_exactly_once_or_the_thread_stays_as_it_
     let (one, two) = (approve("i-c1"), approve("i-c2"));
     let cases: [(&[ResumeEntry], &[&str], &[&str]); 6] = [
         (&[], &["i-c1", "i-c2"], &[]),
-        (&[one.clone()], &["i-c2"], &[]),
+        (std::slice::from_ref(&one), &["i-c2"], &[]),
         (&[two.clone(), approve("ghost")], &["i-c1"], &[]),
         (&[one.clone(), two.clone(), one.clone()], &[], &["i-c1"]),
         (&[two.clone(), cancel("i-c2")], &["i-c1"], &["i-c2"]),
