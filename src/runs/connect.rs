@@ -7,10 +7,11 @@ use agui_adapter::{
     connect::{Connect, Ending, Snapshot, pending_calls},
     history::{Incoming, Keep, Stored, reconcile},
     model::event::Object,
+    options::Peer,
     outbound::{EndOutcome, RunFailure},
     view::View,
 };
-use agui_protocol::{Event, Message, MessageId, RunOutcome};
+use agui_protocol::{Event, InterruptId, Message, MessageId, RunOutcome};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -25,7 +26,7 @@ use super::{
     service::{RunRequest, Shared},
     watch::limit,
 };
-use crate::store::Thread;
+use crate::store::{Millis, Thread};
 
 /// Answers a connect: joins the thread's run, else shows the thread at rest.
 pub(super) async fn connect(shared: Arc<Shared>, request: RunRequest, outlet: Outlet) {
@@ -84,7 +85,11 @@ fn at_rest(
     metadata: Object,
 ) -> (Vec<Event>, EndOutcome) {
     let messages = merged(shared, request, Vec::clone(&thread.messages));
-    let outcome = outcome(thread, &messages);
+    let now_ms = shared.sources.clock().now_ms();
+    let mut outcome = outcome(thread, &messages);
+    if peer(&request.input, &request.options) == Peer::Legacy {
+        outcome = for_legacy(outcome, thread, now_ms);
+    }
     let ended = match outcome {
         RunOutcome::Success { .. } => EndOutcome::Success,
         RunOutcome::Interrupt { .. } => EndOutcome::Interrupted,
@@ -92,8 +97,25 @@ fn at_rest(
     };
     let snapshot = Snapshot { messages, state: thread.state.clone() };
     let ending = Ending::from(outcome);
-    let now_ms = shared.sources.clock().now_ms();
     (viewer(request, metadata).at_rest(snapshot, ending, now_ms), ended)
+}
+
+/// A client from before AG-UI 1.0 keeps what it holds for open when it sees an error, as which it
+/// would be told of a cancelled run, and can neither resolve nor cancel what has expired: it would
+/// never get on. What has expired is cancelled by a run that does not answer it.
+fn for_legacy(outcome: RunOutcome, thread: &Thread, now_ms: Millis) -> RunOutcome {
+    let open = thread.parked.iter().flat_map(|parked| &parked.open);
+    let expired = open.filter(|open| open.expires_ms.is_some_and(|expires| expires <= now_ms));
+    let expired: HashSet<&InterruptId> = expired.map(|open| &open.interrupt.id).collect();
+    let nothing_open = RunOutcome::Success { pending_tool_call_ids: Vec::new() };
+    match outcome {
+        RunOutcome::Cancelled => nothing_open,
+        RunOutcome::Interrupt { mut interrupts } => {
+            interrupts.retain(|interrupt| !expired.contains(&interrupt.id));
+            if interrupts.is_empty() { nothing_open } else { RunOutcome::Interrupt { interrupts } }
+        }
+        success @ RunOutcome::Success { .. } => success,
+    }
 }
 
 /// What is open is open still; calls of the client's own tools are pending as long as nobody

@@ -23,6 +23,6 @@ mod watch;
 pub use crate::store::{AgentId, Principal};
 
 pub use self::{
-    service::{RunHandle, RunRequest, RunService, RunServiceSetup, StartError},
+    service::{Activity, RunHandle, RunRequest, RunService, RunServiceSetup, StartError},
     sources::Sources,
 };

@@ -108,6 +108,18 @@ impl fmt::Debug for RunServiceSetup {
     }
 }
 
+/// What a [`RunService`] does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Tasks: up to two for a run, one for a client that looks at a thread, and what agents do
+    /// beside their streams.
+    pub tasks: usize,
+    /// Runs that other clients can join.
+    pub joinable: usize,
+    /// How many more runs may begin.
+    pub free_slots: usize,
+}
+
 /// Starts runs. Cheap to clone.
 #[derive(Clone)]
 pub struct RunService(Arc<Shared>);
@@ -146,6 +158,11 @@ impl Live {
         if live.get(key).is_some_and(|other| Arc::ptr_eq(other, core)) {
             live.remove(key);
         }
+    }
+
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The thread's run, if it is one of this process.
@@ -218,6 +235,15 @@ impl RunService {
         &self.0.ledger
     }
 
+    /// What goes on at this moment.
+    pub fn activity(&self) -> Activity {
+        Activity {
+            tasks: self.0.tasks.len(),
+            joinable: self.0.live.len(),
+            free_slots: self.0.slots.available_permits(),
+        }
+    }
+
     /// Starts no more runs; those under way go on.
     pub fn drain(&self) {
         self.0.draining.cancel();
@@ -251,6 +277,6 @@ impl RunService {
 
 impl fmt::Debug for RunService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunService").field("runs", &self.0.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("RunService").field("activity", &self.activity()).finish_non_exhaustive()
     }
 }

@@ -27,7 +27,7 @@ pub struct Thread {
     pub parked: Option<Parked>,
     /// The last interrupts that were answered, the oldest first.
     pub answered: VecDeque<InterruptId>,
-    /// The last run that answered any.
+    /// How they were answered last.
     pub last_answer: Option<LastAnswer>,
     /// How the last run that ended with RUN_FINISHED ended.
     pub outcome: Option<RunOutcome>,
@@ -68,7 +68,7 @@ pub struct ActiveRun {
 pub struct Claim {
     /// What was parked before.
     pub parked: Parked,
-    /// The messages of the input that answers.
+    /// The messages of the thread and of the input that answers.
     pub known: Arc<HashSet<MessageId>>,
 }
 
@@ -89,13 +89,14 @@ pub struct Parked {
     pub state: Option<Arc<Value>>,
 }
 
-/// A run that answered interrupts: a later answer that brings nothing newer is a repeated one.
+/// How interrupts were answered or given up last: a later answer that brings nothing newer is a
+/// repeated one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastAnswer {
-    /// The messages of its input.
+    /// The messages of the thread and of the answering input.
     pub known: Arc<HashSet<MessageId>>,
-    /// The calls that it answered.
+    /// The calls that were answered.
     pub calls: HashSet<ToolCallId>,
 }
 
@@ -103,6 +104,11 @@ impl Thread {
     /// Whether a run is under way whose lease has not run out.
     pub fn is_active(&self, now: Millis) -> bool {
         self.active.as_ref().is_some_and(|run| run.holds(now))
+    }
+
+    /// The ids of its messages.
+    pub fn message_ids(&self) -> impl Iterator<Item = &MessageId> {
+        self.messages.iter().map(|stored| stored.message.id())
     }
 
     /// Whether the record must be kept although nobody used it for long.

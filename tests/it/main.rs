@@ -43,6 +43,8 @@ mod interrupts;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;
@@ -60,3 +62,5 @@ mod stops;
 mod store;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod threads;

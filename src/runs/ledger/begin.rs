@@ -58,8 +58,11 @@ pub(super) fn begin(
     let parked_ids = thread.parked.iter().flat_map(Parked::ids);
     let taken = thread.answered.iter().cloned().chain(parked_ids).collect();
     let parked = match thread.parked.take() {
-        // Abandoned: nobody but the agent that asked could go on with it.
-        Some(parked) if parked.raised && parked.agent != *attempt.agent => None,
+        // Nobody but the agent that asked could go on with it.
+        Some(parked) if parked.raised && parked.agent != *attempt.agent => {
+            thread.give_up(&parked);
+            None
+        }
         parked => parked,
     };
     let begun = Begun {
@@ -77,7 +80,7 @@ pub(super) fn begin(
         owner: attempt.owner,
         run_id: attempt.input.run_id.clone(),
         agent: attempt.agent.clone(),
-        claim: parked.map(|parked| Claim { known: known(&parked, attempt.input), parked }),
+        claim: parked.map(|parked| Claim { known: known(&parked, &thread, attempt.input), parked }),
         cancel: false,
         lease_ends_ms: attempt.lease.map(|lease| super::control::later(now, lease)),
     });
@@ -85,10 +88,13 @@ pub(super) fn begin(
     (Next::Put(Box::new(thread)), Ok(Outcome::Begun(Box::new(begun))))
 }
 
-/// The messages of an input that answers.
-fn known(parked: &Parked, input: &RunAgentInput) -> Arc<HashSet<MessageId>> {
-    let messages = input.messages.iter().filter(|_| parked.raised);
-    Arc::new(messages.map(|message| message.id().clone()).collect())
+/// The messages of the thread and of an input that answers.
+fn known(parked: &Parked, thread: &Thread, input: &RunAgentInput) -> Arc<HashSet<MessageId>> {
+    if !parked.raised {
+        return Arc::default();
+    }
+    let sent = input.messages.iter().map(Message::id);
+    Arc::new(thread.message_ids().chain(sent).cloned().collect())
 }
 
 impl Thread {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agui_protocol::RunOutcome;
 
 use super::{Ledger, kept};
-use crate::store::{LastAnswer, Millis, Next, RunOwner, StoreError, Thread, ThreadKey};
+use crate::store::{Millis, Next, RunOwner, StoreError, Thread, ThreadKey};
 
 /// What a request to cancel found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +91,7 @@ fn cancel(thread: Option<&Thread>, keep_history: bool, now: Millis) -> (Next, Ca
     }
     let mut thread = super::end::reopened(found.clone());
     let Some(parked) = thread.parked.take() else { return (Next::Keep, Cancelled::Nothing) };
-    thread.answer(parked.ids());
-    // A client that does not know it yet answers with what it has: that calls no agent.
-    let known = thread.messages.iter().map(|stored| stored.message.id().clone()).collect();
-    let calls = parked.calls().collect();
-    thread.last_answer = Some(LastAnswer { known: Arc::new(known), calls });
+    thread.give_up(&parked);
     thread.outcome = Some(RunOutcome::Cancelled);
     if !keep_history {
         thread.messages = Arc::default();

@@ -137,6 +137,13 @@ fn remember(thread: &mut Thread, leaving: &Leaving<'_>) {
 }
 
 impl Thread {
+    /// Interrupts are given up: whoever answers them later brings nothing new.
+    pub(super) fn give_up(&mut self, parked: &Parked) {
+        self.answer(parked.ids());
+        let known = Arc::new(self.message_ids().cloned().collect());
+        self.last_answer = Some(LastAnswer { known, calls: parked.calls().collect() });
+    }
+
     /// Remembers that interrupts were answered.
     pub(super) fn answer(&mut self, ids: impl IntoIterator<Item = InterruptId>) {
         self.answered.extend(ids);

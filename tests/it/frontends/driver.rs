@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 /// The releases that are driven, the current one first.
@@ -77,34 +77,33 @@ pub(super) fn drive_slow_agents(jobs: Vec<Job>) -> Vec<Record> {
 }
 
 fn drive_with(jobs: &[Job], variables: &[(&str, &str)]) -> Vec<Record> {
-    assert!(
-        folder().join("node_modules").is_dir(),
-        "the AG-UI clients are not installed: run ./scripts/test, or `npm ci --ignore-scripts` in {}",
-        folder().display(),
-    );
-    let folder = &folder();
     thread::scope(|scope| {
+        let of = |client| jobs.iter().filter(move |job| job.client == client);
         let running: Vec<_> = CLIENTS
-            .iter()
-            .map(|client| (jobs.iter().filter(move |job| job.client == *client)).collect())
-            .filter(|jobs: &Vec<&Job>| !jobs.is_empty())
-            .map(|jobs| scope.spawn(move || run_node(folder, &jobs, variables)))
+            .into_iter()
+            .map(|client| of(client).map(|job| job.value.clone()).collect())
+            .filter(|jobs: &Vec<Value>| !jobs.is_empty())
+            .map(|jobs| scope.spawn(move || play("drive.mjs", &jobs, variables)))
             .collect();
         running.into_iter().flat_map(|thread| thread.join().expect("the driver ran")).collect()
     })
 }
 
-fn run_node(folder: &Path, jobs: &[&Job], variables: &[(&str, &str)]) -> Vec<Record> {
-    let mut node = Command::new("node")
-        .arg("drive.mjs")
-        .current_dir(folder)
+/// Gives the jobs to a script that plays them; one record per job, in their order.
+pub(super) fn play<R: DeserializeOwned>(
+    script: &str,
+    jobs: &[Value],
+    variables: &[(&str, &str)],
+) -> Vec<R> {
+    let mut node = node()
+        .arg(script)
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("node (version 20 or newer) is installed");
-    let input: String = jobs.iter().map(|job| format!("{}\n", job.value)).collect();
-    // The driver reads all of its input before it writes, so this cannot block for ever.
+    let input: String = jobs.iter().map(|job| format!("{job}\n")).collect();
+    // The script reads all of its input before it writes, so this cannot block for ever.
     node.stdin.take().expect("piped").write_all(input.as_bytes()).expect("node reads the jobs");
     let output = node.wait_with_output().expect("node ends");
     assert!(output.status.success(), "node: {}", output.status);
@@ -115,4 +114,17 @@ fn run_node(folder: &Path, jobs: &[&Job], variables: &[(&str, &str)]) -> Vec<Rec
     assert_eq!(last, json!({"stray": []}), "complaints outside of any conversation");
     assert_eq!(lines.len(), jobs.len(), "one record per job");
     lines.iter().map(|line| serde_json::from_str(line).expect("a record")).collect()
+}
+
+/// Node in the folder of the clients.
+pub(super) fn node() -> Command {
+    let folder = folder();
+    assert!(
+        folder.join("node_modules").is_dir(),
+        "the AG-UI clients are not installed: run ./scripts/test, or `npm ci --ignore-scripts` in {}",
+        folder.display(),
+    );
+    let mut node = Command::new("node");
+    node.current_dir(folder);
+    node
 }

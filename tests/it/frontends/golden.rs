@@ -16,11 +16,33 @@ use super::driver::{Record, Run};
 /// Text longer than this is kept as its beginning, its length and a hash.
 const LONGEST_TEXT: usize = 400;
 
-/// Compares records with the files of `folder`, one per conversation with one entry per client,
-/// and says what differs; with `UPDATE_EXPECTED=1` writes the files instead.
-pub(super) fn compare(folder: &Path, records: &[Record]) -> Vec<String> {
+/// What is compared of one conversation.
+pub(super) struct Entry {
+    /// Names the file.
+    name: String,
+    /// Names the entry in the file.
+    key: String,
+    kept: Value,
+}
+
+impl Entry {
+    /// Of a conversation between one client and one agent.
+    pub(super) fn new(record: &Record) -> Self {
+        Self { name: record.name.clone(), key: record.client.clone(), kept: kept(record) }
+    }
+
+    /// Of anything else; ids below `kept` are replaced by labels.
+    pub(super) fn labelled(name: &str, key: String, thread: &str, mut kept: Value) -> Self {
+        Labels::new(thread).apply(&mut kept, None);
+        Self { name: name.to_owned(), key, kept }
+    }
+}
+
+/// Compares entries with the files of `folder` and says what differs; with `UPDATE_EXPECTED=1`
+/// writes the files instead.
+pub(super) fn compare(folder: &Path, entries: Vec<Entry>) -> Vec<String> {
     let update = std::env::var_os("UPDATE_EXPECTED").is_some_and(|value| value == "1");
-    let files = files(records);
+    let files = files(entries);
     if update {
         fs::create_dir_all(folder).expect("the folder is made");
     }
@@ -52,23 +74,20 @@ fn present(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect()
 }
 
-/// File name to content. A client whose entry equals another's only names it.
-fn files(records: &[Record]) -> BTreeMap<String, String> {
-    let mut entries: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-    for record in records {
-        let kept = kept(record);
-        let clients = entries.entry(format!("{}.json", record.name)).or_default();
-        let twin = clients.iter().find(|(_, other)| **other == kept).map(|(client, _)| client);
-        let kept = twin.map_or(kept, |client| json!(format!("as {client}")));
-        clients.insert(record.client.clone(), kept);
+/// File name to content. An entry that equals another one only names it.
+fn files(all: Vec<Entry>) -> BTreeMap<String, String> {
+    let mut files: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for Entry { name, key, kept } in all {
+        let entries = files.entry(format!("{name}.json")).or_default();
+        let twin = entries.iter().find(|(_, other)| **other == kept).map(|(key, _)| key);
+        let kept = twin.map_or(kept, |twin| json!(format!("as {twin}")));
+        entries.insert(key, kept);
     }
-    entries
-        .into_iter()
-        .map(|(name, clients)| {
-            let text = serde_json::to_string_pretty(&clients).expect("JSON");
-            (name, format!("{text}\n"))
-        })
-        .collect()
+    let text = |(name, entries)| {
+        let text = serde_json::to_string_pretty(&entries).expect("JSON");
+        (name, format!("{text}\n"))
+    };
+    files.into_iter().map(text).collect()
 }
 
 /// What is compared of a record.
@@ -112,7 +131,7 @@ fn kept_run(run: &Run) -> Value {
 }
 
 /// The types of the events, with their name where they have one; equal neighbours are counted.
-fn event_lines(events: &[Value]) -> Vec<String> {
+pub(super) fn event_lines(events: &[Value]) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     for event in events {
         let mut line = event["type"].as_str().unwrap_or("?").to_owned();

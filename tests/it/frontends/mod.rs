@@ -11,6 +11,7 @@ mod joined;
 mod model;
 mod record;
 pub(crate) mod server;
+mod threads;
 
 use std::{
     collections::BTreeSet,
@@ -66,7 +67,7 @@ fn every_capture_is_accepted_with_all_optional_events_on() {
     });
     let server = Server::start(&write_capture_config(config.path(), &captures, &switches));
     let records = driver::drive(capture_jobs(&captures, &server));
-    report(records.iter().flat_map(complaints).collect(), &server);
+    report(records.iter().flat_map(complaints).collect(), &server.log());
 }
 
 #[test]
@@ -214,17 +215,22 @@ fn complaints(record: &Record) -> Vec<String> {
 /// Fails on complaints and on differences from the expected files of `group`.
 fn judge(group: &str, records: &[Record], server: &Server) {
     let mut faults: Vec<String> = records.iter().flat_map(complaints).collect();
-    faults.extend(golden::compare(&driver::folder().join("expected").join(group), records));
-    report(faults, server);
+    let entries = records.iter().map(golden::Entry::new).collect();
+    faults.extend(golden::compare(&expected(group), entries));
+    report(faults, &server.log());
 }
 
-fn report(faults: Vec<String>, server: &Server) {
+fn expected(group: &str) -> PathBuf {
+    driver::folder().join("expected").join(group)
+}
+
+fn report(faults: Vec<String>, log: &str) {
     assert!(
         faults.is_empty(),
         "{} faults:\n{}\n--- the server's log\n{}",
         faults.len(),
         faults.join("\n"),
-        server.log(),
+        log,
     );
 }
 

@@ -80,9 +80,14 @@ impl Server {
         self.child.wait().expect("a child").code()
     }
 
+    /// Where its routes begin.
+    pub(super) fn prefix_url(&self) -> String {
+        format!("{}/agui", self.base)
+    }
+
     /// Where a run of this agent is posted.
     pub(super) fn run_url(&self, agent: &str) -> String {
-        format!("{}/agui/{agent}", self.base)
+        format!("{}/{agent}", self.prefix_url())
     }
 
     /// The agents that the server lists.

@@ -276,14 +276,18 @@ impl StreamContext {
         self.asks.owed.retain(|owed| owed.call != call || (owed.source != source && !for_all));
     }
 
-    /// Sends the answers that the agent did not send: before anything that comes after them.
-    pub(super) fn pay_owed(&mut self) {
+    /// Sends the results that an earlier run settled and the client does not have.
+    pub(super) fn send_again(&mut self) {
         for message in std::mem::take(&mut self.asks.again) {
             if let Message::Tool { tool_call_id, content, base, .. } = message {
                 let metadata = base.metadata.unwrap_or_default();
                 self.sequencer.earlier_result(&tool_call_id, content, metadata);
             }
         }
+    }
+
+    /// Sends the answers that the agent did not send: before anything that comes after them.
+    pub(super) fn pay_owed(&mut self) {
         for owed in std::mem::take(&mut self.asks.owed) {
             if !self.answered_by_client(&owed) {
                 self.pay(owed);
