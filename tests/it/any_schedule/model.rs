@@ -81,7 +81,7 @@ pub(super) struct Thread {
     /// They have to be raised by the next run.
     pub(super) unraised: bool,
     answered: HashSet<String>,
-    /// The messages of the run that answered last; `None` = none did.
+    /// What people had said when interrupts were answered or given up last; `None` = never.
     answered_with: Option<HashSet<String>>,
     end: Option<Told>,
     /// What people said, as far as it is remembered.
@@ -98,6 +98,8 @@ struct Running {
     /// The calls to decide on, with the answers.
     claimed: Vec<(Ask, Verdict)>,
     settled: Vec<Ask>,
+    /// What people have said, this request included.
+    known: HashSet<String>,
     /// How many of the claimed have their results.
     done: usize,
 }
@@ -143,15 +145,19 @@ impl Model {
             }
         };
         let thread = &mut self.threads[slot];
-        let others = thread.asker != request.agent;
+        if thread.waits() && thread.asker != request.agent {
+            thread.give_up();
+        }
         thread.open.clear();
-        let settled = std::mem::take(&mut thread.settled);
+        let mut known = thread.said.clone();
+        known.extend(request.message.clone());
         thread.run = Some(Running {
             request: request.clone(),
             plan,
             calls: calls.to_vec(),
             claimed,
-            settled: if others { Vec::new() } else { settled },
+            settled: std::mem::take(&mut thread.settled),
+            known,
             done: 0,
         });
         self.take(slot, plan.first);
@@ -253,7 +259,7 @@ impl Model {
         let claimed: Vec<String> = claimed.map(Ask::id).collect();
         if !claimed.is_empty() {
             thread.answered.extend(claimed);
-            thread.answered_with = Some(run.request.message.iter().cloned().collect());
+            thread.answered_with = Some(run.known.clone());
         }
         thread.end = Some(told.clone());
         let asked = run.calls.iter().filter(|_| asks);
@@ -304,10 +310,7 @@ impl Model {
         if !thread.waits() {
             return if thread.is_known() { Found::Nothing } else { Found::Unknown };
         }
-        let given_up = thread.open.drain(..).chain(thread.settled.drain(..));
-        thread.answered.extend(given_up.map(|ask| ask.id()));
-        thread.unraised = false;
-        thread.answered_with = Some(thread.said.clone());
+        thread.give_up();
         thread.end = Some(Told::Cancelled);
         if !memory {
             thread.said.clear();
@@ -344,6 +347,14 @@ impl Thread {
     /// Whether anything waits for an answer, or for being told.
     pub(super) fn waits(&self) -> bool {
         !self.open.is_empty() || !self.settled.is_empty()
+    }
+
+    /// Nobody can answer any more what waits.
+    fn give_up(&mut self) {
+        let given_up = self.open.drain(..).chain(self.settled.drain(..));
+        self.answered.extend(given_up.map(|ask| ask.id()));
+        self.unraised = false;
+        self.answered_with = Some(self.said.clone());
     }
 
     /// Whether an interrupt waits, or waits for its run to be told.
