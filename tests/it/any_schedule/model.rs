@@ -81,7 +81,7 @@ pub(super) struct Thread {
     /// They have to be raised by the next run.
     pub(super) unraised: bool,
     answered: HashSet<String>,
-    /// What people had said when interrupts were answered or given up last; `None` = never.
+    /// The messages of the run that answered last; `None` = none did.
     answered_with: Option<HashSet<String>>,
     end: Option<Told>,
     /// What people said, as far as it is remembered.
@@ -98,8 +98,6 @@ struct Running {
     /// The calls to decide on, with the answers.
     claimed: Vec<(Ask, Verdict)>,
     settled: Vec<Ask>,
-    /// What people have said, this request included.
-    known: HashSet<String>,
     /// How many of the claimed have their results.
     done: usize,
 }
@@ -145,19 +143,21 @@ impl Model {
             }
         };
         let thread = &mut self.threads[slot];
-        if thread.waits() && thread.asker != request.agent {
-            thread.give_up();
+        let others = thread.asker != request.agent;
+        if others && thread.waits() {
+            // Nobody else can go on with it: it is over.
+            let over = thread.open.iter().chain(&thread.settled).map(Ask::id);
+            thread.answered.extend(over.collect::<Vec<_>>());
+            thread.answered_with = Some(thread.said.clone());
         }
         thread.open.clear();
-        let mut known = thread.said.clone();
-        known.extend(request.message.clone());
+        let settled = std::mem::take(&mut thread.settled);
         thread.run = Some(Running {
             request: request.clone(),
             plan,
             calls: calls.to_vec(),
             claimed,
-            settled: std::mem::take(&mut thread.settled),
-            known,
+            settled: if others { Vec::new() } else { settled },
             done: 0,
         });
         self.take(slot, plan.first);
@@ -259,7 +259,7 @@ impl Model {
         let claimed: Vec<String> = claimed.map(Ask::id).collect();
         if !claimed.is_empty() {
             thread.answered.extend(claimed);
-            thread.answered_with = Some(run.known.clone());
+            thread.answered_with = Some(run.request.message.iter().cloned().collect());
         }
         thread.end = Some(told.clone());
         let asked = run.calls.iter().filter(|_| asks);
@@ -310,7 +310,10 @@ impl Model {
         if !thread.waits() {
             return if thread.is_known() { Found::Nothing } else { Found::Unknown };
         }
-        thread.give_up();
+        let given_up = thread.open.drain(..).chain(thread.settled.drain(..));
+        thread.answered.extend(given_up.map(|ask| ask.id()));
+        thread.unraised = false;
+        thread.answered_with = Some(thread.said.clone());
         thread.end = Some(Told::Cancelled);
         if !memory {
             thread.said.clear();
@@ -347,14 +350,6 @@ impl Thread {
     /// Whether anything waits for an answer, or for being told.
     pub(super) fn waits(&self) -> bool {
         !self.open.is_empty() || !self.settled.is_empty()
-    }
-
-    /// Nobody can answer any more what waits.
-    fn give_up(&mut self) {
-        let given_up = self.open.drain(..).chain(self.settled.drain(..));
-        self.answered.extend(given_up.map(|ask| ask.id()));
-        self.unraised = false;
-        self.answered_with = Some(self.said.clone());
     }
 
     /// Whether an interrupt waits, or waits for its run to be told.
