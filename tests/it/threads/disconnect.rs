@@ -159,8 +159,10 @@ fn stuck() -> (Registered, Stuck) {
             held.lock().unwrap().recv().ok();
         });
         let late = late.flat_map(|()| stream::iter([Ok(delta("late")), Ok(end())]));
-        // Gives way first, so that what it said is sent.
-        let gives_way = stream::once(tokio::task::yield_now()).filter_map(|()| async { None });
+        // Gives way twice: what it said is sent at the first time, and who takes it, and may wait
+        // for this very thread, comes to it at the second.
+        let gives_way = stream::iter([(), ()]).then(|()| tokio::task::yield_now());
+        let gives_way = gives_way.filter_map(|()| async { None });
         stream::iter([Ok(start()), Ok(delta("early"))]).chain(gives_way).chain(late)
     });
     (agent, Stuck { release, stuck })
