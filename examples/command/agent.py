@@ -5,7 +5,7 @@ import asyncio, json, os, signal, sys
 from agentscope.agent import Agent
 from agentscope.credential import OpenAICredential
 from agentscope.event import ConfirmResult, ExternalExecutionResultEvent, UserConfirmResultEvent
-from agentscope.message import Msg, ToolResultBlock
+from agentscope.message import Msg, ToolCallState, ToolResultBlock
 from agentscope.model import OpenAIChatModel
 from agentscope.state import AgentState
 from agentscope.tool import FunctionTool, Toolkit
@@ -38,7 +38,10 @@ def answers(state, decided, results):
     confirms, outputs = [], []
     for call in state.get_awaiting_tool_calls(NAME):
         answer = decided.get(call.id)
-        if answer and answer["verdict"] == "result":
+        if call.id in results:  # of a front end's tool, or of an earlier run that failed later
+            call.state = ToolCallState.SUBMITTED
+            outputs.append(results[call.id])
+        elif answer and answer["verdict"] == "result":
             how = "interrupted" if answer["cancelled"] else "success"
             text = answer["text"]
             outputs.append(ToolResultBlock(id=call.id, name=call.name, output=text, state=how))
@@ -46,8 +49,6 @@ def answers(state, decided, results):
             call = call.model_copy(update={"input": answer["arguments"]})
             yes, rules = answer["verdict"] == "approved", answer.get("rules")
             confirms.append(ConfirmResult(confirmed=yes, tool_call=call, rules=rules))
-        elif call.id in results:  # a tool of the front end, answered by a tool message
-            outputs.append(results[call.id])
         else:
             return
     if confirms:

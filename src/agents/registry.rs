@@ -234,7 +234,7 @@ impl RegistryBuilder {
         let mut errors = Vec::new();
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
-            match build_one(&factories, id, agent) {
+            match build_one(&factories, id, agent, config) {
                 Ok(registered) => {
                     agents.insert(id.clone(), registered);
                 }
@@ -267,13 +267,18 @@ fn build_one(
     factories: &BTreeMap<String, Arc<dyn AgentFactory>>,
     id: &str,
     agent: &AgentConfig,
+    config: &Config,
 ) -> Result<Registered, Vec<BuildError>> {
     let kind = agent.kind.name();
     let Some(factory) = factories.get(kind) else {
         let message = format!("no factory for agents of type `{kind}`");
         return Err(vec![BuildError::at(agent_path(id), message)]);
     };
-    let Built { agent: built, capabilities } = factory.build(id, agent)?;
+    let Built { agent: built, mut capabilities } = factory.build(id, agent)?;
+    if let Some(state) = &mut capabilities.state {
+        // Kept by the server, whatever the agent is.
+        state.persistent_state = Some(config.agui.threads.server_side_memory);
+    }
     let name = if agent.name.is_empty() { id } else { &agent.name };
     Ok(Registered {
         info: AgentInfo {
@@ -415,6 +420,18 @@ mod tests {
                  run, with space",
             ]
         );
+    }
+
+    #[test]
+    fn state_persists_with_memory_on_the_server() {
+        let persists = |memory| {
+            let mut config = config(&["a"]);
+            config.agui.threads.server_side_memory = memory;
+            let registry = Registry::from_config(&config).unwrap();
+            let state = registry.get("a").unwrap().info.capabilities.state.clone();
+            state.unwrap().persistent_state
+        };
+        assert_eq!((persists(false), persists(true)), (Some(false), Some(true)));
     }
 
     fn custom_only() -> Capabilities {

@@ -311,10 +311,15 @@ impl State {
     }
 
     fn client_left(&mut self) {
-        if self.seen.is_none() {
-            let messages = self.adapter.transcript().messages();
-            self.seen = Some(messages.map(|message| message.id().clone()).collect());
+        if self.seen.is_some() {
+            return;
         }
+        // Of a message that is not complete yet the client has a part at most.
+        let open = self.adapter.open_items().starts().iter();
+        let open: HashSet<&MessageId> = open.filter_map(message_of).collect();
+        let messages = self.adapter.transcript().messages().map(Message::id);
+        let seen = messages.filter(|id| !open.contains(id)).cloned().collect();
+        self.seen = Some(seen);
     }
 
     /// Notes the results of claimed calls among the events from `from` on.
@@ -328,6 +333,17 @@ impl State {
             });
             self.settled.extend(result.map(|result| (decision, result.clone())));
         }
+    }
+}
+
+/// The message that an opening event belongs to.
+fn message_of(event: &Event) -> Option<&MessageId> {
+    match &event.body {
+        Body::TextMessageStart { message_id, .. } | Body::ReasoningStart { message_id, .. } => {
+            Some(message_id)
+        }
+        Body::ToolCallStart { parent_message_id, .. } => parent_message_id.as_ref(),
+        _ => None,
     }
 }
 

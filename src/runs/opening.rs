@@ -33,6 +33,8 @@ pub(super) struct Opening {
     pub(super) decisions: Vec<Decision>,
     /// Results of settled calls that the client does not have.
     pub(super) owed: Vec<Message>,
+    /// Ids of interrupts that are not used again.
+    pub(super) taken: HashSet<InterruptId>,
     /// The state as stored.
     pub(super) stored_state: Option<Arc<Value>>,
     /// What RUN_STARTED tells of the input.
@@ -61,6 +63,7 @@ impl Opening {
         let pending = pending_calls(&decisions);
         let mut opening = Self::refused(begun.started_metadata());
         opening.owed = owed(&decisions, &begun.messages, &request.input.messages);
+        opening.taken.clone_from(&begun.taken);
         opening.stored_state.clone_from(&begun.state);
         if policy.keep_history || !begun.messages.is_empty() {
             opening.merge(&request.input, begun, &pending, ids);
@@ -90,6 +93,7 @@ impl Opening {
             messages: Vec::new(),
             decisions: Vec::new(),
             owed: Vec::new(),
+            taken: HashSet::new(),
             stored_state: None,
             started_metadata,
             dropped_system: 0,

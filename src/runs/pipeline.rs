@@ -91,7 +91,7 @@ async fn leave(
     let client_left = end.is_none();
     let closed = core.close(end.unwrap_or_else(|| StreamEnd::Failed(refusal::client_left())));
     let keeps = shared.ledger.policy().keep_history
-        || ticket.claimed().is_some()
+        || ticket.begun().parked.is_some()
         || !closed.end.open.is_empty()
         || !closed.end.deferred.is_empty();
     let Closed { mut batch, end, events, transcript, state, seen } = closed;
@@ -156,6 +156,7 @@ fn core(shared: &Shared, request: &RunRequest, opening: &Opening, ids: Box<dyn I
         peer: peer(&request.input, &request.options),
         answered: opening.decisions.clone(),
         owed: opening.owed.clone(),
+        taken: opening.taken.clone(),
         started_metadata: opening.started_metadata.clone(),
         stored_state: opening.stored_state.clone(),
         ..RunSetup::new(Arc::clone(&request.input), Peer::Current)

@@ -277,6 +277,6 @@ impl RunService {
 
 impl fmt::Debug for RunService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunService").field("runs", &self.0.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("RunService").field("activity", &self.activity()).finish_non_exhaustive()
     }
 }

@@ -197,6 +197,34 @@ async fn a_resumed_run_that_fails_leaves_the_interrupts_open() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_late_answers_no_other_question() {
+    // The agent uses the ids of its replies and calls again, and this server knows no history.
+    let asking = agent("asking", |request| {
+        let mut events = vec![start()];
+        match &request.decisions[..] {
+            [] => events.extend(asks_for("c1")),
+            decided => events.extend([delta(&format!("{} decided", decided.len())), end()]),
+        }
+        stream::iter(events.into_iter().map(Ok))
+    });
+    let server = TestServer::of(vec![asking]).await;
+    let asked = server.run("/agui/asking", &input("t", "r1")).await;
+    assert_eq!(raised(&asked), ["reply:c1"]);
+    let first = resume("t", "r2", &json!([approve("reply:c1")]));
+    assert_eq!(said(&server.run("/agui/asking", &first).await), "1 decided");
+    let mut next = input("t", "r3");
+    next["messages"] = json!([{"id": "u2", "role": "user", "content": "again"}]);
+    let asked = server.run("/agui/asking", &next).await;
+    assert_eq!(raised(&asked), ["reply:c1:2"]);
+    // The first answer once more: it is told what is open, and nothing runs.
+    let repeated = server.run("/agui/asking", &first).await;
+    assert_eq!(repeated[0]["metadata"], json!({"agentscope.ignoredResume": ["reply:c1"]}));
+    assert_eq!(raised(&repeated), ["reply:c1:2"]);
+    let second = resume("t", "r4", &json!([approve("reply:c1:2")]));
+    assert_eq!(said(&server.run("/agui/asking", &second).await), "1 decided");
+}
+
+#[tokio::test]
 async fn a_second_run_of_a_busy_thread_is_refused_and_the_first_goes_on() {
     let hanging = agent("hanging", |_request| then_silent(vec![start()]));
     let server = TestServer::of(vec![hanging, says_its_id("a")]).await;

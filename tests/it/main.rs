@@ -5,7 +5,11 @@
 //! that helper functions are tests as well.
 
 #[cfg(test)]
+mod any_schedule;
+#[cfg(test)]
 mod architecture;
+#[cfg(test)]
+mod at_once;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
@@ -53,4 +57,8 @@ mod slow_reader;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod threads;

@@ -43,7 +43,7 @@ pub(super) fn begin(
     // A run that was lost gives back what it claimed.
     let mut thread = thread.cloned().map_or_else(|| Thread::new(now), reopened);
     let (already_answered, never_raised) = unknown(&thread, &attempt.input.resume);
-    if only_repeats(&thread, attempt.input) {
+    if only_repeats(&thread, attempt.input, &already_answered) {
         let repeat = Repeat {
             outcome: thread.outcome.clone(),
             answered: already_answered,
@@ -55,6 +55,8 @@ pub(super) fn begin(
         Ok(entries) => entries,
         Err(refusal) => return (Next::Keep, Err(refusal)),
     };
+    let parked_ids = thread.parked.iter().flat_map(Parked::ids);
+    let taken = thread.answered.iter().cloned().chain(parked_ids).collect();
     let parked = match thread.parked.take() {
         // Nobody but the agent that asked could go on with it.
         Some(parked) if parked.raised && parked.agent != *attempt.agent => {
@@ -70,6 +72,7 @@ pub(super) fn begin(
         state: thread.state.clone(),
         already_answered,
         never_raised,
+        taken,
     };
     thread.name_after(&attempt.input.messages);
     thread.agent = Some(attempt.agent.clone());
@@ -111,12 +114,12 @@ fn unknown(thread: &Thread, resume: &[ResumeEntry]) -> (Vec<InterruptId>, Vec<In
     unknown.filter(|id| seen.insert(*id)).cloned().partition(|id| thread.answered.contains(id))
 }
 
-/// A client that missed how its answers were taken can send nothing but them again.
-fn only_repeats(thread: &Thread, input: &RunAgentInput) -> bool {
+/// A client that missed how its answers were taken can send nothing but them again. An agent may
+/// raise an interrupt again under an id that was answered: what is open is never a repeated one.
+fn only_repeats(thread: &Thread, input: &RunAgentInput, answered: &[InterruptId]) -> bool {
     let Some(last) = &thread.last_answer else { return false };
-    let repeated = |entry: &ResumeEntry| thread.answered.contains(&entry.interrupt_id);
     !input.resume.is_empty()
-        && input.resume.iter().all(repeated)
+        && input.resume.iter().all(|entry| answered.contains(&entry.interrupt_id))
         && !input.messages.iter().any(|message| is_new(message, &last.known, &last.calls))
 }
 

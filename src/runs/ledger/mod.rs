@@ -9,8 +9,10 @@
 mod begin;
 mod control;
 mod end;
+#[cfg(test)]
+mod tests;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use agui_adapter::{
     history::Stored,
@@ -104,6 +106,8 @@ pub struct Begun {
     pub already_answered: Vec<InterruptId>,
     /// Entries for interrupts that nobody raised on this thread.
     pub never_raised: Vec<InterruptId>,
+    /// Ids of the interrupts that the thread remembers, for none to be used again.
+    pub taken: HashSet<InterruptId>,
 }
 
 /// What a run leaves behind.

@@ -46,6 +46,8 @@ fn the_python_example_plays_through_the_official_client() {
         talk("external", &[user("label"), resume(json!({"answer": "printed on printer 2"}))]),
         talk("external-cancel", &[user("label"), resume(json!("cancel"))]),
         talk("mixed", &[user("mail and label"), resume(json!(["approve", {"answer": "printed"}]))]),
+        // The model fails behind the approved call; the same answer goes on behind its result.
+        talk("retry", &[user("flaky mail"), resume(json!("approve")), resume(json!("approve"))]),
         talk("ask-again", &[user("two mails"), resume(json!("approve")), resume(json!("deny"))]),
         painter("frontend", &[user("paint"), painted]),
         // The ask waits until the front end has answered its own call.
@@ -57,8 +59,8 @@ fn the_python_example_plays_through_the_official_client() {
     let mut records = driver::drive_slow_agents(jobs);
     records.iter_mut().for_each(name_replies);
     judge("agentscope", &records, &server);
-    // Once for each approval: approve, edit, mixed, the first of two, frontend-mixed.
-    assert_eq!(server.log().matches("stderr: sending a mail").count(), 5, "{}", server.log());
+    // Once for each approval: approve, edit, mixed, retry, the first of two, frontend-mixed.
+    assert_eq!(server.log().matches("stderr: sending a mail").count(), 6, "{}", server.log());
 }
 
 /// Python of the environment that `scripts/test` makes.

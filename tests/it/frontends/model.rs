@@ -4,6 +4,10 @@
 use std::{
     io::Write,
     net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -16,20 +20,33 @@ pub(super) fn start() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
     thread::spawn(move || {
+        let failures = Arc::new(AtomicUsize::new(0));
         for connection in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || answer(connection));
+            let failures = Arc::clone(&failures);
+            thread::spawn(move || answer(connection, &failures));
         }
     });
     url
 }
 
-fn answer(mut connection: TcpStream) {
+fn answer(mut connection: TcpStream, failures: &AtomicUsize) {
     let request: Value = serde_json::from_slice(&read_request(&connection)).expect("JSON");
+    if fails(&request, failures) {
+        let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n";
+        write!(connection, "{head}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}").ok();
+        return;
+    }
     let frames: String =
         chunks(&request).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
     // Fails when the agent was stopped meanwhile.
     write!(connection, "{head}{frames}data: [DONE]\n\n").ok();
+}
+
+/// The result of a mail to `flaky@example.com` is too much for the model once.
+fn fails(request: &Value, failures: &AtomicUsize) -> bool {
+    let flaky = |turn: &Turn| turn.role == "tool" && turn.text.contains("flaky@example.com");
+    turns(request).last().is_some_and(flaky) && failures.fetch_add(1, Ordering::Relaxed) == 0
 }
 
 fn chunks(request: &Value) -> Vec<Value> {
@@ -89,6 +106,7 @@ fn deltas(turns: &[Turn]) -> Vec<Value> {
     match asked {
         "weather" => calls(&[call("call_weather", "get_weather", &json!({"city": "Oslo"}))]),
         "mail" => calls(&[mail("call_mail", "a@example.com")]),
+        "flaky mail" => calls(&[mail("call_mail", "flaky@example.com")]),
         "two mails" => {
             calls(&[mail("call_one", "one@example.com"), mail("call_two", "two@example.com")])
         }

@@ -7,7 +7,7 @@ use std::{
 
 use tracing::subscriber::DefaultGuard;
 
-/// Everything that this thread logs, at every level, from here on. Only for tests whose runtime
+/// What this thread logs from here on. Only for tests whose runtime
 /// has one thread.
 pub(crate) struct Captured {
     text: Arc<Mutex<Vec<u8>>>,
@@ -16,10 +16,15 @@ pub(crate) struct Captured {
 
 impl Captured {
     pub(crate) fn start() -> Self {
+        Self::at(tracing::Level::TRACE)
+    }
+
+    /// Only what is logged at this level or a graver one.
+    pub(crate) fn at(level: tracing::Level) -> Self {
         let text = Arc::new(Mutex::new(Vec::new()));
         let sink = Sink(Arc::clone(&text));
         let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
+            .with_max_level(level)
             .with_ansi(false)
             .with_writer(move || sink.clone())
             .finish();

@@ -1,7 +1,9 @@
 //! Permission asks, suspended calls and questions, and the answers to them. How the run raises
 //! what is still open at its end stands in [`super::raise`].
 
-use agui_protocol::{Message, ToolCallId};
+use std::collections::HashSet;
+
+use agui_protocol::{InterruptId, Message, ToolCallId};
 
 use super::{
     RunSetup,
@@ -27,6 +29,8 @@ pub(super) struct Asks {
     owed: Vec<Owed>,
     /// Results that are sent again, since the client does not have them.
     again: Vec<Message>,
+    /// Ids of interrupts that are not used again.
+    pub(super) taken: HashSet<InterruptId>,
 }
 
 /// A call that waits for somebody outside.
@@ -66,7 +70,7 @@ impl Asks {
     pub(super) fn new(setup: &RunSetup) -> Self {
         let open = setup.answered.iter().filter(|decision| !decision.settled);
         let owed = open.filter_map(owed_by).collect();
-        Self { owed, again: setup.owed.clone(), ..Self::default() }
+        Self { owed, again: setup.owed.clone(), taken: setup.taken.clone(), ..Self::default() }
     }
 
     /// The call has its answer.
@@ -272,14 +276,18 @@ impl StreamContext {
         self.asks.owed.retain(|owed| owed.call != call || (owed.source != source && !for_all));
     }
 
-    /// Sends the answers that the agent did not send: before anything that comes after them.
-    pub(super) fn pay_owed(&mut self) {
+    /// Sends the results that an earlier run settled and the client does not have.
+    pub(super) fn send_again(&mut self) {
         for message in std::mem::take(&mut self.asks.again) {
             if let Message::Tool { tool_call_id, content, base, .. } = message {
                 let metadata = base.metadata.unwrap_or_default();
                 self.sequencer.earlier_result(&tool_call_id, content, metadata);
             }
         }
+    }
+
+    /// Sends the answers that the agent did not send: before anything that comes after them.
+    pub(super) fn pay_owed(&mut self) {
         for owed in std::mem::take(&mut self.asks.owed) {
             if !self.answered_by_client(&owed) {
                 self.pay(owed);

@@ -19,9 +19,9 @@ mod text;
 mod tool;
 mod usage;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use agui_protocol::{Event, Message, RunAgentInput, RunOutcome, ToolCallId};
+use agui_protocol::{Event, InterruptId, Message, RunAgentInput, RunOutcome, ToolCallId};
 use serde_json::Value;
 
 pub use crate::sequencer::{IdSource, RunFailure};
@@ -60,6 +60,8 @@ pub struct RunSetup {
     pub answered: Vec<Decision>,
     /// Results of settled calls that the client does not have; sent first.
     pub owed: Vec<Message>,
+    /// Ids of interrupts that the thread used before; new ones get others (INT-2).
+    pub taken: HashSet<InterruptId>,
     /// Entries for `RUN_STARTED.metadata`, e.g. `agentscope.ignoredResume`.
     pub started_metadata: Object,
     /// The thread's state as the server kept it. Where the input brings none it is the state the
@@ -76,6 +78,7 @@ impl RunSetup {
             peer,
             answered: Vec::new(),
             owed: Vec::new(),
+            taken: HashSet::new(),
             started_metadata: Object::new(),
             stored_state: None,
         }

@@ -33,7 +33,7 @@ impl StreamContext {
         let questions = &self.asks.questions;
         let mut raised: Vec<_> = asks.map(|ask| self.call_interrupt(ask)).collect();
         raised.extend(questions.iter().map(|question| self.question_interrupt(question)));
-        make_unique(&mut raised);
+        make_unique(&mut raised, &self.asks.taken);
         raised
     }
 
@@ -81,17 +81,23 @@ impl StreamContext {
     fn call_interrupt_id(&self, ask: &Ask) -> InterruptId {
         let call = &ask.wire;
         if ask.reply.is_empty() {
-            return InterruptId::from(call.as_str());
+            return self.unused(call.as_str().to_owned());
         }
-        InterruptId::from(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
+        self.unused(format!("{}:{}", escape(&ask.reply), escape(call.as_str())))
     }
 
     fn question_interrupt_id(&self, question: &Question) -> InterruptId {
         let (run, id) = (escape(self.sequencer.run_id().as_str()), escape(&question.id));
-        InterruptId::from(match self.child_id(question.owner) {
+        self.unused(match self.child_id(question.owner) {
             Some(child) => format!("{run}:{}:{id}", escape(child.as_str())),
             None => format!("{run}:{id}"),
         })
+    }
+
+    /// An agent may use the ids of its replies and calls again where nobody knows the history: an
+    /// answer that comes late must not answer another question than the one that was seen.
+    fn unused(&self, id: String) -> InterruptId {
+        first_unused(&id, |id| !self.asks.taken.contains(id))
     }
 
     fn stored_call(&self, ask: &Ask) -> StoredCall {
@@ -212,14 +218,21 @@ fn escape(part: &str) -> String {
 
 /// Calls of two children that are shown as CUSTOM events may have one id: clients answer by the
 /// interrupt's id, so the second gets another (INT-2).
-fn make_unique(raised: &mut [OpenInterrupt]) {
-    let mut taken = HashSet::new();
+fn make_unique(raised: &mut [OpenInterrupt], taken: &HashSet<InterruptId>) {
+    let mut own = HashSet::new();
     for open in raised {
-        let id = open.interrupt.id.clone();
-        let mut count = 1;
-        while !taken.insert(open.interrupt.id.clone()) {
-            count += 1;
-            open.interrupt.id = InterruptId::from(format!("{id}:{count}"));
-        }
+        let id = open.interrupt.id.as_str();
+        open.interrupt.id = first_unused(id, |id| !taken.contains(id) && own.insert(id.clone()));
     }
+}
+
+/// The id, or the first one made of it that is not used.
+fn first_unused(id: &str, mut is_unused: impl FnMut(&InterruptId) -> bool) -> InterruptId {
+    let mut unused = InterruptId::from(id);
+    let mut count = 1;
+    while !is_unused(&unused) {
+        count += 1;
+        unused = InterruptId::from(format!("{id}:{count}"));
+    }
+    unused
 }

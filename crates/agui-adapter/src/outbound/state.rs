@@ -121,7 +121,8 @@ fn send(owner: OwnerId, update: StateUpdate, context: &mut StreamContext) {
 }
 
 impl StreamContext {
-    /// Sends RUN_STARTED and, if the server kept a state that the client did not send, that state.
+    /// Sends RUN_STARTED and what the client lacks of earlier runs: a state that the server kept,
+    /// results of settled calls.
     pub(super) fn start_run(&mut self) {
         self.sequencer.start_run();
         if std::mem::take(&mut self.state.restore)
@@ -130,5 +131,6 @@ impl StreamContext {
         {
             send(OwnerId::ROOT, update, self);
         }
+        self.send_again();
     }
 }

@@ -51,6 +51,8 @@ struct Run {
     options: AdapterOptions,
     extensions: Extensions,
     answered: Vec<Decision>,
+    /// Interrupts that the thread had before.
+    taken: &'static [&'static str],
     started_metadata: Map<String, Value>,
     stored_state: Option<Value>,
     end: StreamEnd,
@@ -67,6 +69,7 @@ impl Default for Run {
             options: AdapterOptions::default(),
             extensions: Extensions::default(),
             answered: Vec::new(),
+            taken: &[],
             started_metadata: Map::new(),
             stored_state: None,
             end: StreamEnd::Completed,
@@ -173,6 +176,7 @@ impl Run {
     fn convert(self, events: &[AgentEvent]) -> Played {
         let mut setup = RunSetup::new(Arc::new(self.input), self.peer);
         setup.answered = self.answered;
+        setup.taken = self.taken.iter().map(|id| (*id).into()).collect();
         setup.started_metadata = self.started_metadata;
         setup.stored_state = self.stored_state.map(Into::into);
         let mut adapter = adapter(setup, self.options, self.extensions);

@@ -107,3 +107,28 @@ fn a_suspended_call_that_nobody_announced_is_shown_before_it_is_asked_about() {
     let lines = play(&lines).lines();
     assert_eq!(lines[1..3], ["CALL c1 f id-1", "CALL. c1"]);
 }
+
+#[test]
+fn an_id_that_an_interrupt_of_the_thread_had_is_not_used_again() {
+    let question = AgentEvent::local(AgentEventKind::Question {
+        id: "q1".to_owned(),
+        message: "What?".to_owned(),
+        schema: None,
+    });
+    let asks = joined![start(), call("c1", "f", "{}"), confirm(&[("c1", "f")])];
+    let mut events: Vec<_> = asks.into_iter().map(wire).collect();
+    events.extend([question, wire(end())]);
+    let run = Run { taken: &["R2:c1", "R2:c1:2", "r1:q1", "c1"], ..Run::default() };
+    assert_eq!(run.play_events(&events).open_ids(), ["R2:c1:3", "r1:q1:2"]);
+    // A child's is told under the same id wherever it is named.
+    let child = joined![
+        any("AGENT_START", json!({ "name": "R" })),
+        call("c7", "f", "{}"),
+        confirm(&[("c7", "f")]),
+    ];
+    let run = Run { taken: &["R2:c7"], ..Run::default() };
+    let played = run.play(&joined![start(), from("main/a", child), end()]);
+    assert_eq!(played.open_ids(), ["R2:c7:2"]);
+    let suspended = played.values().into_iter().find(|event| event["type"] == "SUBAGENT_FINISHED");
+    assert_eq!(suspended.expect("an end")["outcome"]["interruptIds"], json!(["R2:c7:2"]));
+}
