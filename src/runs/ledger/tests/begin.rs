@@ -82,7 +82,7 @@ fn threads_and_principals_have_runs_of_their_own() {
 }
 
 #[test]
-fn an_answer_claims_what_was_parked_and_the_messages_it_came_with() {
+fn an_answer_claims_what_was_parked_and_all_messages_that_are_known() {
     let world = World::new(REJECT);
     let mut end = interrupted(&[ask("c1")]);
     end.parked = Some(Arc::new(json!({"step": 3})));
@@ -116,7 +116,7 @@ fn an_answer_claims_what_was_parked_and_the_messages_it_came_with() {
     let thread = world.thread().unwrap();
     assert_eq!((thread.created_ms, thread.updated_ms), (NOW, NOW + 7));
     assert_eq!(thread.parked, None);
-    let known = ["u1", "u2"].map(agui_protocol::MessageId::from);
+    let known = ["u1", "m1", "u2"].map(agui_protocol::MessageId::from);
     let claim = Claim { parked: expected, known: Arc::new(known.into()) };
     assert_eq!(thread.active.unwrap().claim, Some(claim));
 }
