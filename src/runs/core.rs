@@ -209,12 +209,16 @@ impl Core {
         batch
     }
 
-    /// The end could not be recorded, so the client must not hear of it.
-    pub(super) fn fail(&self, batch: &mut Vec<Event>) -> EndOutcome {
+    /// The end could not be recorded, so the client must not hear of it, nor of results of the
+    /// approved calls that were to be recorded with it.
+    pub(super) fn fail(&self, batch: &mut Vec<Event>, decisions: &[Decision]) -> EndOutcome {
+        let claimed = claimed(decisions);
         let failure = super::refusal::internal();
         let outcome = EndOutcome::Error(failure.code.clone());
-        batch.retain(|event| {
-            !matches!(event.body, Body::RunFinished { .. } | Body::RunError { .. })
+        batch.retain(|event| match &event.body {
+            Body::RunFinished { .. } | Body::RunError { .. } => false,
+            Body::ToolCallResult { tool_call_id, .. } => !claimed.contains_key(tool_call_id),
+            _ => true,
         });
         batch.push(failed(failure, self.lock().clock.now_ms()));
         outcome

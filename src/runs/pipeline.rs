@@ -97,13 +97,14 @@ async fn leave(
     let Closed { mut batch, end, events, transcript, state, seen } = closed;
     let messages =
         if keeps { opening.with(&request.input, transcript, seen.as_ref()) } else { Vec::new() };
+    let messages = Arc::new(messages);
     let ended = Ended { end: &end, messages, state, decisions: &opening.decisions };
     // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
     let outcome = match ticket.end(&ended).await {
         Ok(()) => end.outcome,
         Err(error) => {
             tracing::error!(error = %error, "the end of a run was not recorded");
-            core.fail(&mut batch)
+            core.fail(&mut batch, &opening.decisions)
         }
     };
     let shown = core.release(batch);

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use agentscope_agui::agents::{AgentRequest, registry::Registered};
@@ -139,7 +140,7 @@ async fn of_two_runs_at_once_one_has_the_thread_and_the_next_one_finds_it_free()
     // Whoever begins waits until the other one was refused.
     let refused = Arc::new(Notify::new());
     let wait = Arc::clone(&refused);
-    let waiting = agent("waiting", move |_request| {
+    let mut waiting = agent("waiting", move |_request| {
         let wait = Arc::clone(&wait);
         stream! {
             yield Ok(start());
@@ -148,6 +149,8 @@ async fn of_two_runs_at_once_one_has_the_thread_and_the_next_one_finds_it_free()
             yield Ok(end());
         }
     });
+    // Should nobody be refused, the runs end nevertheless.
+    waiting.run_timeout = Some(Duration::from_secs(60));
     let server = Arc::new(TestServer::of(vec![waiting, says_its_id("b")]).await);
     for round in 0..50 {
         let thread = format!("t{round}");

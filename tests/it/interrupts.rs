@@ -1,15 +1,26 @@
 //! Interrupts from one run to the next: raised, refused when not answered as they must be,
 //! answered, and answered again.
 
-use agentscope_agui::agents::{AgentError, registry::Registered};
-use agui_adapter::resume::Verdict;
+use std::sync::Arc;
+
+use agentscope_agui::{
+    agents::{AgentError, registry::Registered},
+    config::Config,
+};
+use agui_adapter::{
+    enrich::{EnrichContext, EnrichError},
+    model::{AgentEvent, AgentEventKind},
+    outbound::Extensions,
+    resume::Verdict,
+};
+use agui_protocol::Event;
 use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::support::{
     agents::{agent, asks_for, delta, end, says_its_id, start, then_silent},
     expected, input, resume,
-    server::TestServer,
+    server::{TestServer, events},
     sse::Reader,
 };
 
@@ -194,6 +205,55 @@ async fn a_resumed_run_that_fails_leaves_the_interrupts_open() {
     assert_eq!(code(&without), "AGUI_INTERRUPT_CONTRACT_ERROR");
     let again = server.run("/agui/a", &resume("t", "retry", &entries)).await;
     assert_eq!(again.last(), Some(&expected::success("t", "retry")));
+}
+
+/// Asks for `c1` beside a call of the client's own tool; says how many messages it was given when
+/// it is resumed.
+fn asking_beside_a_frontend_call() -> Registered {
+    agent("a", |request| {
+        let mut events = vec![start()];
+        if request.decisions.is_empty() {
+            let (reply, call) = ("reply".to_owned(), "f1".to_owned());
+            let name = "front".to_owned();
+            events.push(AgentEvent::local(AgentEventKind::ToolCallStart { reply, call, name }));
+            events.extend(asks_for("c1"));
+        } else {
+            events.extend([delta(&format!("{} messages", request.messages.len())), end()]);
+        }
+        stream::iter(events.into_iter().map(Ok))
+    })
+}
+
+#[tokio::test]
+async fn a_run_that_fails_to_raise_what_is_deferred_leaves_it_with_its_history() {
+    let failing =
+        |_: Option<&AgentEvent>, events: Vec<Event>, context: &EnrichContext<'_>| match context
+            .run_id
+            .as_str()
+        {
+            "fails" => Err(EnrichError::new("not this one")),
+            _ => Ok(events),
+        };
+    let extensions = Extensions::default().enricher(0, Arc::new(failing));
+    let agents = vec![asking_beside_a_frontend_call()];
+    let built = TestServer::built(Config::default(), agents, |b| b.extensions(extensions));
+    let server = built.await;
+    let mut first = input("t", "r1");
+    first["tools"] = json!([{"name": "front", "description": "Runs at the client."}]);
+    // The call that is asked for later is pending as well, which the checker cannot know.
+    let asked = events(server.start("/agui/a", &first).await).await;
+    let pending = json!({"type": "success", "pendingToolCallIds": ["f1", "c1"]});
+    assert_eq!(asked.last().unwrap()["outcome"], pending);
+    let nothing = |run: &str| {
+        let mut input = input("t", run);
+        input["messages"] = json!([]);
+        input
+    };
+    assert_eq!(code(&server.run("/agui/a", &nothing("fails")).await), "INTERNAL_ERROR");
+    assert_eq!(raised(&server.run("/agui/a", &nothing("r2")).await), ["reply:c1"]);
+    let mut answer = resume("t", "r3", &json!([approve("reply:c1")]));
+    answer["messages"] = json!([]);
+    assert_eq!(said(&server.run("/agui/a", &answer).await), "3 messages");
 }
 
 #[tokio::test]

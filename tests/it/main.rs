@@ -53,6 +53,8 @@ mod schema;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]
+mod settled;
+#[cfg(test)]
 mod slow_reader;
 #[cfg(test)]
 mod stops;

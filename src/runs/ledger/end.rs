@@ -128,7 +128,7 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
 /// Keeps history and state as long as somebody may need them.
 fn remember(thread: &mut Thread, leaving: &Leaving<'_>) {
     if thread.parked.is_some() || leaving.policy.keep_history {
-        thread.messages = Arc::new(leaving.ended.messages.clone());
+        thread.messages = Arc::clone(&leaving.ended.messages);
         thread.state.clone_from(&leaving.ended.state);
     } else {
         thread.messages = Arc::default();
@@ -182,8 +182,7 @@ impl Parked {
         self.open.iter().chain(settled).map(|open| open.interrupt.id.clone())
     }
 
-    /// What is still open after a run that failed; `None` = it failed before it began anything
-    /// and nothing is left to go on with.
+    /// What is left to answer or to go on with after a run that failed; `None` = nothing.
     fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
         for decision in ended.decisions {
             let call = decision.open.call.as_ref();

@@ -116,7 +116,7 @@ pub struct Ended<'a> {
     /// How it ended.
     pub end: &'a RunEnd,
     /// The whole history, the run's own messages included; may be empty where nothing is kept.
-    pub messages: Vec<Stored>,
+    pub messages: Arc<Vec<Stored>>,
     /// The state at the end.
     pub state: Option<Arc<Value>>,
     /// What was decided.

@@ -230,7 +230,7 @@ async fn played(schedule: &Schedule) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, rng_seed: RngSeed::Fixed(3), max_shrink_iters: 20_000,
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, rng_seed: RngSeed::Fixed(3), max_shrink_iters: 20_000,
         ..ProptestConfig::default() })]
 
     #[test]

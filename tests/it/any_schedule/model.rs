@@ -144,6 +144,12 @@ impl Model {
         };
         let thread = &mut self.threads[slot];
         let others = thread.asker != request.agent;
+        if others && thread.waits() {
+            // Nobody else can go on with it: it is over.
+            let over = thread.open.iter().chain(&thread.settled).map(Ask::id);
+            thread.answered.extend(over.collect::<Vec<_>>());
+            thread.answered_with = Some(thread.said.clone());
+        }
         thread.open.clear();
         let settled = std::mem::take(&mut thread.settled);
         thread.run = Some(Running {

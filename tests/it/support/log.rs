@@ -2,10 +2,14 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
-use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, subscriber::DefaultGuard};
+
+/// As long as there is one subscriber only, `tracing` takes the first thread that comes to a line
+/// of the log for all of them, and a line that another test came to is never logged again.
+static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
 
 /// What this thread logs from here on. Only for tests whose runtime
 /// has one thread.
@@ -21,6 +25,7 @@ impl Captured {
 
     /// Only what is logged at this level or a graver one.
     pub(crate) fn at(level: tracing::Level) -> Self {
+        ANOTHER.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let text = Arc::new(Mutex::new(Vec::new()));
         let sink = Sink(Arc::clone(&text));
         let subscriber = tracing_subscriber::fmt()

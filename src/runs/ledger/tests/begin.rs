@@ -89,8 +89,12 @@ fn an_answer_claims_what_was_parked_and_all_messages_that_are_known() {
     let ticket = world.run("a", &input("r1", &said("u1"), &[]));
     let messages = vec![stored("u1"), stored("m1")];
     let state = Some(Arc::new(json!({"x": 1})));
-    let ended =
-        Ended { end: &end, messages: messages.clone(), state: state.clone(), decisions: &[] };
+    let ended = Ended {
+        end: &end,
+        messages: Arc::new(messages.clone()),
+        state: state.clone(),
+        decisions: &[],
+    };
     now(ticket.end(&ended)).unwrap();
     let expected =
         Parked { state: Some(Arc::new(json!({"step": 3}))), ..parked(&[ask("c1")], &[]) };

@@ -57,8 +57,12 @@ fn interrupts_are_parked_with_what_the_agent_handed_over_and_with_their_history(
         }))),
     ];
     let state = Some(Arc::new(json!({"x": 1})));
-    let ended =
-        Ended { end: &end, messages: messages.clone(), state: state.clone(), decisions: &[] };
+    let ended = Ended {
+        end: &end,
+        messages: Arc::new(messages.clone()),
+        state: state.clone(),
+        decisions: &[],
+    };
     now(ticket.end(&ended)).unwrap();
     let thread = world.thread().unwrap();
     let handed_over = Some(Arc::new(json!({"step": 1})));
@@ -179,13 +183,20 @@ fn history_and_state_stay_while_something_is_parked_and_with_memory_beyond_it() 
         let ticket = world.run("a", &input("r1", &said("u1"), &[]));
         let end = interrupted(&[ask("c1")]);
         let messages = vec![stored("u1")];
-        now(ticket.end(&Ended { end: &end, messages, state: state(), decisions: &[] })).unwrap();
+        now(ticket.end(&Ended {
+            end: &end,
+            messages: Arc::new(messages),
+            state: state(),
+            decisions: &[],
+        }))
+        .unwrap();
         let thread = world.thread().unwrap();
         assert_eq!((&*thread.messages, thread.state), (&vec![stored("u1")], state()));
 
         let ticket = world.resumed("r2", &[approve("i-c1")]);
         let messages = vec![stored("u1"), stored("m1")];
-        let ended = Ended { end: &success(), messages, state: state(), decisions: &[] };
+        let ended =
+            Ended { end: &success(), messages: Arc::new(messages), state: state(), decisions: &[] };
         now(ticket.end(&ended)).unwrap();
         let thread = world.thread().unwrap();
         let expected = if kept { vec![stored("u1"), stored("m1")] } else { Vec::new() };
@@ -194,7 +205,13 @@ fn history_and_state_stay_while_something_is_parked_and_with_memory_beyond_it() 
         // A run that fails leaves a history too.
         let ticket = world.run("a", &input("r3", &said("u3"), &[]));
         let messages = vec![stored("u3")];
-        now(ticket.end(&Ended { end: &failed(), messages, state: None, decisions: &[] })).unwrap();
+        now(ticket.end(&Ended {
+            end: &failed(),
+            messages: Arc::new(messages),
+            state: None,
+            decisions: &[],
+        }))
+        .unwrap();
         let expected = if kept { vec![stored("u3")] } else { Vec::new() };
         assert_eq!(*world.thread().unwrap().messages, expected);
     }

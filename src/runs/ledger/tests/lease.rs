@@ -52,6 +52,7 @@ fn a_lost_run_gives_back_what_it_claimed_but_for_what_it_settled() {
     assert_eq!(*ticket.begun().messages, [stored("u1"), Stored::seen(result("c1"))]);
     // What comes late from the lost run changes nothing.
     let before = world.thread();
+    world.at(LEASE + 1);
     now(lost.renew()).unwrap();
     now(lost.settler().settle(&[(done("c2"), result("c2"))])).unwrap();
     assert_eq!(world.thread(), before);

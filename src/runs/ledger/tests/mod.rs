@@ -321,5 +321,5 @@ fn leave(ticket: Ticket, end: &RunEnd, history: &[&str]) {
 }
 
 fn leave_with(ticket: Ticket, end: &RunEnd, messages: Vec<Stored>, decisions: &[Decision]) {
-    now(ticket.end(&Ended { end, messages, state: None, decisions })).unwrap();
+    now(ticket.end(&Ended { end, messages: Arc::new(messages), state: None, decisions })).unwrap();
 }
