@@ -177,7 +177,10 @@ async fn end(ticket: Ticket, bytes: usize, asks: bool) {
         parked: None,
     };
     let messages: Vec<Stored> = Vec::clone(&messages);
-    ticket.end(&Ended { end: &end, messages, state: None, decisions: &[] }).await.unwrap();
+    ticket
+        .end(&Ended { end: &end, messages: messages.into(), state: None, decisions: &[] })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
