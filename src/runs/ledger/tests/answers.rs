@@ -219,16 +219,18 @@ fn another_agent_may_have_the_thread_if_the_policy_gives_up_what_is_open() {
     assert_eq!((ticket.claimed(), ticket.begun().entries.len()), (None, 0));
     assert_eq!(*ticket.begun().messages, [stored("u1")]);
     drop(ticket);
-    // Given up at once it leaves nothing of them but that they are over.
-    let left = world.thread().unwrap();
-    assert_eq!((left.parked, left.messages.len()), (None, 0));
-    assert_eq!(left.answered, ids(&["i-c1", "i-c2"]));
+    // Given up at once, the thread still knows that they were given up.
+    let thread = world.thread().unwrap();
+    assert_eq!((thread.parked, thread.active), (None, None));
+    assert_eq!(Vec::from(thread.answered), ids(&["i-c1", "i-c2"]));
 
     let world = two_asked(CANCEL);
     let ticket = world.run("b", &input("r2", &said("u2"), &[]));
     leave(ticket, &success(), &["u1", "u2"]);
     assert_eq!(world.parked(), None);
-    // Their late answers run nothing, neither here nor there.
+    // Their late answers call no agent; with new words they run nothing of what was asked.
+    let late = input("r3", &said("u1"), &[approve("i-c1"), approve("i-c2")]);
+    assert_eq!(world.repeated("a", &late).answered, ids(&["i-c1", "i-c2"]));
     let ticket = world.run("a", &input("r3", &said("u2"), &[approve("i-c1"), approve("i-c2")]));
     assert_eq!((ticket.claimed(), ticket.begun().entries.len()), (None, 0));
 }

@@ -82,7 +82,7 @@ fn threads_and_principals_have_runs_of_their_own() {
 }
 
 #[test]
-fn an_answer_claims_what_was_parked_and_the_messages_it_came_with() {
+fn an_answer_claims_what_was_parked_and_all_messages_that_are_known() {
     let world = World::new(REJECT);
     let mut end = interrupted(&[ask("c1")]);
     end.parked = Some(Arc::new(json!({"step": 3})));
