@@ -11,7 +11,7 @@ use agui_adapter::{
     inbound::{Inbound, InboundOptions, for_agent},
     model::{Msg, event::Object},
     outbound::IdSource,
-    resume::{AnswerError, Decision},
+    resume::{AnswerError, Decision, Verdict},
     transcript::Transcript,
 };
 use agui_protocol::{InterruptId, Message, MessageId, RunAgentInput, ToolCallId};
@@ -66,7 +66,7 @@ impl Opening {
         opening.taken.clone_from(&begun.taken);
         opening.stored_state.clone_from(&begun.state);
         if policy.keep_history || !begun.messages.is_empty() {
-            opening.merge(&request.input, begun, &pending, ids);
+            opening.merge(&request.input, begun, &decisions, &pending, ids);
         }
         let options = InboundOptions {
             accept_client_system_messages: request.accept_client_system_messages,
@@ -106,6 +106,7 @@ impl Opening {
         &mut self,
         input: &RunAgentInput,
         begun: &Begun,
+        decisions: &[Decision],
         pending: &HashSet<ToolCallId>,
         ids: &mut dyn IdSource,
     ) {
@@ -117,7 +118,7 @@ impl Opening {
         let unseen = merged.history.iter().filter(|stored| stored.unseen);
         self.unseen = unseen.map(|stored| stored.message.id().clone()).collect();
         let messages = merged.history.into_iter().map(|stored| stored.message);
-        self.history = Some(Arc::new(messages.collect()));
+        self.history = Some(Arc::new(messages.map(|message| as_run(message, decisions)).collect()));
     }
 
     /// The thread's messages before the run.
@@ -182,6 +183,24 @@ impl Begun {
         }
         metadata
     }
+}
+
+/// An approved call stands in the history with the arguments that it runs with, edited or not:
+/// its result would not fit others.
+fn as_run(mut message: Message, decisions: &[Decision]) -> Message {
+    let Message::Assistant { tool_calls, .. } = &mut message else { return message };
+    for call in tool_calls {
+        let runs = decisions.iter().find_map(|decision| match &decision.verdict {
+            Verdict::Approved { call: stored, .. } if stored.wire_id == call.id.as_str() => {
+                Some(stored)
+            }
+            _ => None,
+        });
+        if let Some(stored) = runs.filter(|stored| !stored.arguments.is_empty()) {
+            call.function.arguments.clone_from(&stored.arguments);
+        }
+    }
+    message
 }
 
 /// The calls that the decisions answer and that have no result yet.

@@ -17,6 +17,7 @@ pub use self::{
     key::{AgentId, Principal, RunOwner, ThreadKey},
     memory::{MemoryLimits, MemoryStore},
     thread::{ActiveRun, Claim, LastAnswer, Parked, Thread},
+    weight::messages_weight,
 };
 
 /// Milliseconds since the Unix epoch, as the store's clock has it: replicas that share a store

@@ -98,6 +98,15 @@ pub struct LastAnswer {
     pub known: Arc<HashSet<MessageId>>,
     /// The calls that were answered.
     pub calls: HashSet<ToolCallId>,
+    /// The messages after the answering run, for a client that missed it, where the thread keeps
+    /// no history of its own and they are short.
+    #[serde(default)]
+    pub messages: Arc<Vec<Stored>>,
+}
+
+impl LastAnswer {
+    /// About how many bytes of messages are kept for a client that missed the end of a run.
+    pub const MAX_MESSAGES: usize = 256 << 10;
 }
 
 impl Thread {

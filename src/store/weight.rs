@@ -1,5 +1,6 @@
 //! About how much memory a thread holds.
 
+use agui_adapter::history::Stored;
 use agui_protocol::{Content, ContentPart, Message, PartSource};
 use serde_json::Value;
 
@@ -10,18 +11,26 @@ const EACH: usize = 256;
 
 /// Bytes, counted by the lengths of the long members only.
 pub(super) fn weight(thread: &Thread) -> usize {
-    let messages = thread.messages.iter().map(|stored| message(&stored.message));
+    let messages = messages_weight(&thread.messages);
     let parked = thread.parked.as_ref();
     let opens = parked.into_iter().flat_map(|parked| {
         parked.open.iter().chain(parked.settled.iter().map(|decision| &decision.open))
     });
     let calls = opens.map(|open| {
         // The arguments stand in the call and, for people, in the interrupt.
-        EACH + open.call.as_ref().map_or(0, |call| 4 * call.arguments.len())
+        let schema = open.interrupt.response_schema.iter().flat_map(|schema| schema.values());
+        let asked = open.interrupt.message.as_ref().map_or(0, String::len);
+        let call = open.call.as_ref().map_or(0, |call| 4 * call.arguments.len());
+        EACH + asked + call + schema.map(value).sum::<usize>()
     });
     let states = [parked.and_then(|parked| parked.state.as_deref()), thread.state.as_deref()];
     let states = states.into_iter().flatten().map(value);
-    EACH + messages.chain(calls).chain(states).sum::<usize>()
+    EACH + messages + calls.chain(states).sum::<usize>()
+}
+
+/// The same for messages alone.
+pub fn messages_weight(messages: &[Stored]) -> usize {
+    messages.iter().map(|stored| message(&stored.message)).sum()
 }
 
 fn message(message: &Message) -> usize {

@@ -44,11 +44,11 @@ pub(super) fn begin(
     let mut thread = thread.cloned().map_or_else(|| Thread::new(now), reopened);
     let (already_answered, never_raised) = unknown(&thread, &attempt.input.resume);
     if only_repeats(&thread, attempt.input, &already_answered) {
-        let repeat = Repeat {
-            outcome: thread.outcome.clone(),
-            answered: already_answered,
-            thread: thread.clone(),
-        };
+        let outcome = thread.outcome.clone();
+        if let Some(last) = thread.last_answer.as_ref().filter(|_| thread.messages.is_empty()) {
+            thread.messages = Arc::clone(&last.messages);
+        }
+        let repeat = Repeat { outcome, answered: already_answered, thread };
         return (Next::Keep, Ok(Outcome::Repeat(Box::new(repeat))));
     }
     let entries = match answers(&thread, attempt, now) {

@@ -10,7 +10,9 @@ use agui_adapter::{
 use agui_protocol::{InterruptId, Message};
 
 use super::{Ended, Policy, kept};
-use crate::store::{AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread};
+use crate::store::{
+    AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread, messages_weight,
+};
 
 /// How many answered interrupts are remembered per thread; an older one counts as never raised.
 const MAX_ANSWERED: usize = 64;
@@ -105,7 +107,8 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
         Some(Claim { parked, known }) if parked.raised => {
             let calls = parked.calls().collect();
             thread.answer(parked.ids());
-            thread.last_answer = Some(LastAnswer { known, calls });
+            let messages = told_again(leaving);
+            thread.last_answer = Some(LastAnswer { known, calls, messages });
         }
         // Only raised: the agent was not called and handed over nothing new.
         Some(Claim { parked, .. }) => state = parked.state,
@@ -125,6 +128,13 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
     });
 }
 
+/// What a client gets that missed the end of the run which took its answers.
+fn told_again(leaving: &Leaving<'_>) -> Arc<Vec<Stored>> {
+    let messages = &leaving.ended.messages;
+    let short = messages_weight(messages) <= LastAnswer::MAX_MESSAGES;
+    if short && !leaving.policy.keep_history { Arc::clone(messages) } else { Arc::default() }
+}
+
 /// Keeps history and state as long as somebody may need them.
 fn remember(thread: &mut Thread, leaving: &Leaving<'_>) {
     if thread.parked.is_some() || leaving.policy.keep_history {
@@ -141,7 +151,8 @@ impl Thread {
     pub(super) fn give_up(&mut self, parked: &Parked) {
         self.answer(parked.ids());
         let known = Arc::new(self.message_ids().cloned().collect());
-        self.last_answer = Some(LastAnswer { known, calls: parked.calls().collect() });
+        let (calls, messages) = (parked.calls().collect(), Arc::default());
+        self.last_answer = Some(LastAnswer { known, calls, messages });
     }
 
     /// Remembers that interrupts were answered.

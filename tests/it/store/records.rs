@@ -101,6 +101,7 @@ pub(super) fn whole() -> Thread {
         last_answer: Some(LastAnswer {
             known: Arc::new(["u1".into()].into()),
             calls: [ToolCallId::from("c1"), ToolCallId::from("c2")].into(),
+            messages: Arc::new(vec![seen.clone()]),
         }),
         outcome: Some(RunOutcome::Interrupt { interrupts: vec![ask().interrupt] }),
         messages: Arc::new(vec![seen, unseen]),

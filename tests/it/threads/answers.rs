@@ -58,6 +58,19 @@ async fn arguments_in_the_messages_of_the_client_do_not_count() {
 }
 
 #[tokio::test]
+async fn a_call_stands_in_the_history_with_the_arguments_that_it_ran_with() {
+    let given = Given::default();
+    let server = server(remembering(), vec![asking(&given, &["c1"])]).await;
+    asked(&server, "t").await;
+    let edited = resolved(&json!({"approved": true, "editedArgs": {"disk": "b"}}));
+    server.run("/agui/asking", &resume("t", "r2", &edited)).await;
+    assert_eq!(given.last()[1], r#"assistant: wipe({"disk":"b"}) as c1"#);
+    let shown = server.run("/agui/asking/connect", &input("t", "c")).await;
+    let call = &shown[1]["messages"][1]["toolCalls"][0]["function"];
+    assert_eq!(*call, json!({"name": "wipe", "arguments": r#"{"disk":"b"}"#}));
+}
+
+#[tokio::test]
 async fn a_tool_message_beside_the_answer_to_its_call_is_not_used() {
     let given = Given::default();
     let server = server(remembering(), vec![asking(&given, &["c1"])]).await;

@@ -41,8 +41,17 @@ async fn a_repeated_answer_gets_the_history_and_the_outcome_and_calls_nobody() {
         }
         stream::iter(events.into_iter().map(Ok))
     });
-    let server = server(remembering(), vec![agent]).await;
-    asked(&server).await;
+    // Without memory what the run left is kept for this alone.
+    for config in [remembering(), Config::default()] {
+        let server = server(config, vec![agent.clone()]).await;
+        given.0.lock().unwrap().clear();
+        repeated_answers_are_told_the_end(&server).await;
+        assert_eq!(given.runs(), 2);
+    }
+}
+
+async fn repeated_answers_are_told_the_end(server: &TestServer) {
+    asked(server).await;
     let first = server.run("/agui/asking", &answer("r2")).await;
     let id = |event: &Value| event["messageId"].as_str().unwrap().to_owned();
     assert_eq!(first[1]["type"], "TOOL_CALL_RESULT");
@@ -69,7 +78,6 @@ async fn a_repeated_answer_gets_the_history_and_the_outcome_and_calls_nobody() {
     empty["messages"] = json!([]);
     let events = server.run("/agui/asking", &empty).await;
     assert_eq!(events.last(), Some(&expected::success("t", "r6")));
-    assert_eq!(given.runs(), 2);
 }
 
 #[tokio::test]
@@ -86,10 +94,12 @@ async fn a_new_message_beside_a_repeated_answer_is_a_new_run() {
 }
 
 #[tokio::test]
-async fn without_memory_the_outcome_alone_is_told_again() {
+async fn without_memory_a_long_history_is_not_kept_for_that() {
     let given = Given::default();
     let server = server(Config::default(), vec![asking(&given, &["c1"])]).await;
-    asked(&server).await;
+    let mut long = input("t", "r1");
+    long["messages"] = json!([user("u1", &"x".repeat(300 << 10))]);
+    assert_eq!(raised(&server.run("/agui/asking", &long).await), ["reply:c1"]);
     server.run("/agui/asking", &answer("r2")).await;
     let expected = [ignoring("t", "r3", &["reply:c1"]), expected::success("t", "r3")];
     assert_eq!(server.run("/agui/asking", &answer("r3")).await, expected);
@@ -147,7 +157,9 @@ async fn an_answering_run_that_was_cancelled_has_answered() {
     let finished = json!({
         "type": "RUN_FINISHED", "threadId": "t", "runId": "r3", "outcome": {"type": "cancelled"},
     });
-    let expected = [ignoring("t", "r3", &["reply:c1"]), finished];
+    let messages = json!([user("u1", "hello"), called("id-1", "c1", "wipe", r#"{"disk":"a"}"#)]);
+    let snapshot = json!({"type": "MESSAGES_SNAPSHOT", "messages": messages});
+    let expected = [ignoring("t", "r3", &["reply:c1"]), snapshot, finished];
     assert_eq!(server.run("/agui/asking", &answer("r3")).await, expected);
 }
 

@@ -14,6 +14,7 @@ fn run_finished_makes_the_answer_of_a_claim_whatever_its_outcome() {
         let last = LastAnswer {
             known: Arc::new(["u1".into()].into()),
             calls: ["c1".into(), "c2".into()].into(),
+            messages: Arc::new(vec![stored("u1"), stored("m1")]),
         };
         let still = !end.open.is_empty();
         let expected = Thread {
