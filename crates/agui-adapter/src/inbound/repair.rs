@@ -4,7 +4,7 @@
 //! well as one client's. Ids of calls may repeat: an answer belongs to the latest open call before
 //! it, else to the first open one after it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use agui_protocol::{MessageId, ToolCallId};
 
@@ -236,7 +236,9 @@ struct Made<'a> {
 /// Every call of a history, and which of them are answered.
 struct Calls<'a> {
     made: Vec<Made<'a>>,
-    by_id: HashMap<&'a str, Vec<usize>>,
+    /// For each id the calls under it that are open: the index of the message, then the place in
+    /// `made`.
+    by_id: HashMap<&'a str, BTreeSet<(usize, usize)>>,
 }
 
 impl<'a> Calls<'a> {
@@ -259,19 +261,18 @@ impl<'a> Calls<'a> {
     }
 
     fn make(&mut self, id: &'a str, name: &'a str, at: usize) {
-        self.by_id.entry(id).or_default().push(self.made.len());
+        self.by_id.entry(id).or_default().insert((at, self.made.len()));
         self.made.push(Made { id, name, at, answered: false });
     }
 
     /// Marks the call that an answer at this index belongs to; gives the index of the message
     /// that makes it.
     fn answer(&mut self, id: &str, at: usize) -> Option<usize> {
-        let candidates = self.by_id.get(id)?;
-        let is_open = |slot: &&usize| self.made.get(**slot).is_some_and(|made| !made.answered);
-        let is_before = |slot: &&usize| self.made.get(**slot).is_some_and(|made| made.at <= at);
-        let before = candidates.iter().rev().filter(is_before).find(is_open);
-        let slot = *before.or_else(|| candidates.iter().find(is_open))?;
-        let made = self.made.get_mut(slot)?;
+        let open = self.by_id.get_mut(id)?;
+        let before = open.range(..=(at, usize::MAX)).next_back();
+        let call = *before.or_else(|| open.first())?;
+        open.remove(&call);
+        let made = self.made.get_mut(call.1)?;
         made.answered = true;
         Some(made.at)
     }

@@ -381,3 +381,18 @@ fn an_agent_gets_a_history_that_models_accept() {
     let inbound = for_agent(&messages, &InboundOptions { known_calls, ..options });
     assert_eq!(ids(&inbound), ["u1", "a1", "t2", "t9", "a1:c1:interrupted", "u2"]);
 }
+
+#[test]
+fn a_call_id_that_repeats_many_times_costs_no_more_than_others() {
+    const MANY: usize = 20_000;
+    let messages = (0..MANY).map(|at| calling(&format!("a{at}"), &["c"]));
+    let answers = (0..2 * MANY).map(|at| answering(&format!("t{at}"), "c"));
+    let began = std::time::Instant::now();
+    let inbound = convert(messages.chain(answers).collect());
+    assert_eq!(inbound.msgs.len(), 2 * MANY);
+    // The second answers: each call has one.
+    let duplicate = |note: &&InboundNote| matches!(note, InboundNote::DuplicateResult { .. });
+    assert_eq!(inbound.notes.iter().filter(duplicate).count(), MANY);
+    // Some hundred milliseconds; minutes if every answer looked at every call.
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+}
