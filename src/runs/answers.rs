@@ -32,7 +32,7 @@ pub(super) fn decisions(begun: &Begun) -> Result<Vec<Decision>, AnswerError> {
 fn check(open: &OpenInterrupt, payload: &Value) -> Result<(), AnswerError> {
     let Some(schema) = open.interrupt.response_schema.as_ref() else { return Ok(()) };
     let schema = Value::Object(schema.clone());
-    let validator = match jsonschema::validator_for(&schema) {
+    let validator = match jsonschema::options().should_validate_formats(true).build(&schema) {
         Ok(validator) => validator,
         Err(error) => {
             // The agent's mistake, not the person's.
@@ -89,6 +89,9 @@ mod tests {
             fault(schema.clone(), json!({"people": 1})),
             Some(format!("{begins}: \"city\" is a required property"))
         );
+        let date = json!({"type": "string", "format": "date"});
+        assert_eq!(fault(date.clone(), json!("2026-12-24")), None);
+        assert_eq!(fault(date, json!("soon")), Some(format!("{begins}: value is not a \"date\"")));
         assert_eq!(
             fault(schema, Value::Null),
             Some(format!("{begins}: value is not of type \"object\""))

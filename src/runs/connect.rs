@@ -21,30 +21,48 @@ use super::{
     ledger::Repeat,
     log,
     outlet::Outlet,
-    pipeline::{Report, peer},
+    pipeline::{Report, peer, refuse},
     refusal,
     service::{RunRequest, Shared},
     watch::limit,
 };
-use crate::store::{Millis, Thread};
+use crate::store::{Millis, Thread, ThreadKey};
 
 /// Answers a connect: joins the thread's run, else shows the thread at rest.
 pub(super) async fn connect(shared: Arc<Shared>, request: RunRequest, outlet: Outlet) {
     let began = Instant::now();
-    let live = shared.live.get(&request.key());
-    let joined = live.as_ref().and_then(|core| core.join());
+    let joined = find_run(&shared, &request.key()).await;
     let is_joined = joined.is_some();
     match joined {
         Some(joined) => follow(&shared, &request, joined, outlet).await,
-        None => {
-            if live.is_some() {
-                // The run is just over, and its end is in the store in a moment.
-                shared.ledger.store().at_rest(&request.key()).await;
-            }
-            show(&shared, &request, outlet).await;
-        }
+        None => show(&shared, &request, outlet).await,
     }
     log::connected(&request, is_joined, began.elapsed());
+}
+
+/// The thread's run; `None` = it has none, or not in this process.
+async fn find_run(shared: &Shared, key: &ThreadKey) -> Option<Joined> {
+    loop {
+        let another = shared.live.another();
+        let live = shared.live.get(key);
+        if let Some(joined) = live.as_ref().and_then(|core| core.join()) {
+            return Some(joined);
+        }
+        let store = shared.ledger.store();
+        let runs = match store.load(key).await {
+            Ok(thread) => thread.is_some_and(|thread| thread.active.is_some()),
+            Err(_error) => false,
+        };
+        // With a lease the run may be another process's.
+        if !runs || (live.is_none() && store.lease().is_some()) {
+            return None;
+        }
+        // Between the store and the list of runs: about to be joinable, or about to be over.
+        tokio::select! {
+            () = another => {}
+            () = store.at_rest(key) => {}
+        }
+    }
 }
 
 /// Tells a client again how its answers were taken.
@@ -64,17 +82,16 @@ pub(super) fn repeat(
 }
 
 async fn show(shared: &Shared, request: &RunRequest, outlet: Outlet) {
-    let events = match shared.ledger.store().load(&request.key()).await {
+    match shared.ledger.store().load(&request.key()).await {
         Ok(thread) => {
             let thread = thread.unwrap_or_default();
-            at_rest(shared, request, &thread, Object::new()).0
+            outlet.end(at_rest(shared, request, &thread, Object::new()).0);
         }
         Err(error) => {
             tracing::error!(error = %error, "a thread could not be shown");
-            vec![error_event(shared)]
+            refuse(shared, request, Object::new(), refusal::internal(), outlet);
         }
-    };
-    outlet.end(events);
+    }
 }
 
 /// The thread as it is stored, and how its last run ended.
@@ -198,10 +215,6 @@ impl Follower<'_> {
     fn failed(&self, failure: RunFailure) -> Vec<Event> {
         vec![failed(failure, self.shared.sources.clock().now_ms())]
     }
-}
-
-fn error_event(shared: &Shared) -> Event {
-    failed(refusal::internal(), shared.sources.clock().now_ms())
 }
 
 fn viewer(request: &RunRequest, metadata: Object) -> Connect {

@@ -115,7 +115,7 @@ async fn leave(
 }
 
 /// Answers with RUN_STARTED and RUN_ERROR; no agent is called.
-fn refuse(
+pub(super) fn refuse(
     shared: &Shared,
     request: &RunRequest,
     started_metadata: Object,

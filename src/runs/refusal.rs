@@ -66,7 +66,7 @@ pub(super) fn too_slow() -> RunFailure {
 
 /// The server stops.
 pub(super) fn shutting_down() -> RunFailure {
-    RunFailure::new("SERVER_SHUTTING_DOWN", "The server is shutting down; send the request again.")
+    RunFailure::new("SERVER_SHUTTING_DOWN", "The run was stopped: the server is shutting down.")
 }
 
 /// A fault of the server or the agent that the client cannot do anything about.

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -12,7 +12,7 @@ use agui_adapter::{
     outbound::{AdapterFactory, Extensions},
 };
 use agui_protocol::{Event, RunAgentInput};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, futures::Notified, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -144,17 +144,26 @@ pub(super) struct Shared {
 
 /// The runs under way, by thread. Used at the beginning and the end of a run only.
 #[derive(Default)]
-pub(super) struct Live(Mutex<HashMap<ThreadKey, Arc<Core>>>);
+pub(super) struct Live {
+    cores: Mutex<HashMap<ThreadKey, Arc<Core>>>,
+    begun: Notify,
+}
 
 impl Live {
     /// The thread's run has begun.
     pub(super) fn insert(&self, key: ThreadKey, core: Arc<Core>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, core);
+        self.lock().insert(key, core);
+        self.begun.notify_waiters();
+    }
+
+    /// Resolves when another run has begun, from now on.
+    pub(super) fn another(&self) -> Notified<'_> {
+        self.begun.notified()
     }
 
     /// The run is over; a successor's entry stays.
     pub(super) fn remove(&self, key: &ThreadKey, core: &Arc<Core>) {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.lock();
         if live.get(key).is_some_and(|other| Arc::ptr_eq(other, core)) {
             live.remove(key);
         }
@@ -162,12 +171,16 @@ impl Live {
 
     /// How many there are.
     fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.lock().len()
     }
 
     /// The thread's run, if it is one of this process.
     pub(super) fn get(&self, key: &ThreadKey) -> Option<Arc<Core>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.lock().get(key).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadKey, Arc<Core>>> {
+        self.cores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct MemoryLimits {
     pub idle: usize,
     /// How long such a thread is kept; `None` = for ever.
     pub idle_for: Option<Duration>,
+    /// About how many bytes all such threads may hold.
+    pub idle_bytes: usize,
     /// Threads with open interrupts; beyond it the oldest goes.
     pub parked: usize,
     /// About how many bytes all threads with open interrupts may hold.
@@ -37,6 +39,7 @@ impl Default for MemoryLimits {
         Self {
             idle: 1000,
             idle_for: Some(Duration::from_secs(30 * 60)),
+            idle_bytes: 512 << 20,
             parked: 10_000,
             parked_bytes: 256 << 20,
         }
@@ -59,6 +62,7 @@ struct Records {
     idle: BTreeMap<u64, Arc<ThreadKey>>,
     /// Without a run and with interrupts, the oldest first.
     parked: BTreeMap<u64, Arc<ThreadKey>>,
+    idle_bytes: usize,
     parked_bytes: usize,
     sequence: u64,
 }
@@ -72,7 +76,7 @@ struct Record {
 /// Which of the orders a record stands in.
 enum Rest {
     Active,
-    Idle(u64),
+    Idle { at: u64, bytes: usize },
     Parked { at: u64, bytes: usize },
 }
 
@@ -196,8 +200,10 @@ impl Records {
             self.parked_bytes += bytes;
             Rest::Parked { at, bytes }
         } else {
+            let bytes = weight(&thread);
             self.idle.insert(at, Arc::clone(&key));
-            Rest::Idle(at)
+            self.idle_bytes += bytes;
+            Rest::Idle { at, bytes }
         };
         self.by_time.insert(time_key(&key, &thread));
         self.by_key.insert(key, Record { thread: Arc::new(thread), rest, run });
@@ -215,7 +221,10 @@ impl Records {
         let record = self.by_key.remove(key)?;
         match record.rest {
             Rest::Active => {}
-            Rest::Idle(at) => drop(self.idle.remove(&at)),
+            Rest::Idle { at, bytes } => {
+                self.idle.remove(&at);
+                self.idle_bytes -= bytes;
+            }
             Rest::Parked { at, bytes } => {
                 self.parked.remove(&at);
                 self.parked_bytes -= bytes;
@@ -237,8 +246,9 @@ impl Records {
     }
 
     fn make_room(&mut self, limits: &MemoryLimits) {
-        while self.idle.len() > limits.idle {
-            let Some((_, key)) = self.idle.pop_first() else { break };
+        while self.idle.len() > limits.idle || self.idle_bytes > limits.idle_bytes {
+            let Some((_, key)) = self.idle.first_key_value() else { break };
+            let key = Arc::clone(key);
             self.remove(&key);
         }
         while self.parked.len() > limits.parked || self.parked_bytes > limits.parked_bytes {
@@ -303,6 +313,7 @@ impl fmt::Debug for MemoryStore {
         let records = self.lock();
         f.debug_struct("MemoryStore")
             .field("threads", &records.by_key.len())
+            .field("idle_bytes", &records.idle_bytes)
             .field("parked", &records.parked.len())
             .field("parked_bytes", &records.parked_bytes)
             .finish_non_exhaustive()

@@ -1,13 +1,16 @@
 //! About how much memory a thread holds.
 
 use agui_adapter::history::Stored;
-use agui_protocol::{Content, ContentPart, Message, PartSource};
+use agui_protocol::{Content, ContentPart, Message, Object, PartSource, message::MessageBase};
 use serde_json::Value;
 
 use super::Thread;
 
 /// What a message, a call or an interrupt takes besides its texts.
 const EACH: usize = 256;
+
+/// What an id takes besides its text.
+const EACH_ID: usize = 64;
 
 /// Bytes, counted by the lengths of the long members only.
 pub(super) fn weight(thread: &Thread) -> usize {
@@ -25,7 +28,11 @@ pub(super) fn weight(thread: &Thread) -> usize {
     });
     let states = [parked.and_then(|parked| parked.state.as_deref()), thread.state.as_deref()];
     let states = states.into_iter().flatten().map(value);
-    EACH + messages + calls.chain(states).sum::<usize>()
+    let last = thread.last_answer.iter().map(|last| {
+        let ids = last.known.iter().map(|id| EACH_ID + id.as_str().len());
+        messages_weight(&last.messages) + ids.sum::<usize>()
+    });
+    EACH + messages + calls.chain(states).chain(last).sum::<usize>()
 }
 
 /// The same for messages alone.
@@ -34,19 +41,31 @@ pub fn messages_weight(messages: &[Stored]) -> usize {
 }
 
 fn message(message: &Message) -> usize {
-    EACH + match message {
+    let MessageBase { encrypted_value, metadata, .. } = message.base();
+    let base = message.id().as_str().len()
+        + encrypted_value.as_ref().map_or(0, String::len)
+        + metadata.as_ref().map_or(0, object);
+    EACH + base + content_of(message)
+}
+
+fn content_of(message: &Message) -> usize {
+    match message {
         Message::User { content: body, .. } => content(body),
-        Message::Tool { content: body, error, .. } => {
-            content(body) + error.as_ref().map_or(0, String::len)
+        Message::Tool { tool_call_id, content: body, error, .. } => {
+            tool_call_id.as_str().len() + content(body) + error.as_ref().map_or(0, String::len)
         }
         Message::Assistant { content, tool_calls, .. } => {
-            let calls = tool_calls.iter().map(|call| EACH + call.function.arguments.len());
+            let calls = tool_calls.iter().map(|call| {
+                let encrypted = call.encrypted_value.as_ref().map_or(0, String::len);
+                let metadata = call.metadata.as_ref().map_or(0, object);
+                EACH + call.id.as_str().len() + call.function.arguments.len() + encrypted + metadata
+            });
             content.as_ref().map_or(0, String::len) + calls.sum::<usize>()
         }
         Message::System { content, .. }
         | Message::Developer { content, .. }
         | Message::Reasoning { content, .. } => content.len(),
-        Message::Activity { content, .. } => content.values().map(value).sum(),
+        Message::Activity { content, .. } => object(content),
     }
 }
 
@@ -59,14 +78,17 @@ fn content(content: &Content) -> usize {
 
 fn part(part: &ContentPart) -> usize {
     EACH + match part {
-        ContentPart::Text { text, .. } => text.len(),
+        ContentPart::Text { text, metadata, .. } => text.len() + metadata.as_ref().map_or(0, value),
         ContentPart::Image(media)
         | ContentPart::Audio(media)
         | ContentPart::Video(media)
-        | ContentPart::Document(media) => match &media.source {
-            PartSource::Data { value, .. } | PartSource::Url { value, .. } => value.len(),
-            PartSource::File { .. } => 0,
-        },
+        | ContentPart::Document(media) => {
+            let source = match &media.source {
+                PartSource::Data { value, .. } | PartSource::Url { value, .. } => value.len(),
+                PartSource::File { .. } => 0,
+            };
+            source + media.metadata.as_ref().map_or(0, value)
+        }
     }
 }
 
@@ -74,10 +96,12 @@ fn value(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 32,
         Value::Array(items) => 32 + items.iter().map(self::value).sum::<usize>(),
-        Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| key.len() + 64 + self::value(value));
-            32 + members.sum::<usize>()
-        }
+        Value::Object(members) => object(members),
         Value::Null | Value::Bool(_) | Value::Number(_) => 32,
     }
+}
+
+fn object(members: &Object) -> usize {
+    let members = members.iter().map(|(key, value)| key.len() + 64 + self::value(value));
+    32 + members.sum::<usize>()
 }

@@ -83,7 +83,7 @@ fn levelled(mut events: Vec<Value>) -> Vec<Value> {
 
 /// What a run of `hangs` gives on a server that ends.
 fn shut_down(thread: &str) -> Vec<Value> {
-    let message = "The server is shutting down; send the request again.";
+    let message = "The run was stopped: the server is shutting down.";
     let mut events = vec![expected::started(thread, "r")];
     events.extend(expected::text("id-1", &["so far"]));
     events.push(expected::error("SERVER_SHUTTING_DOWN", message));

@@ -39,6 +39,8 @@ use super::support::{
 struct Held {
     memory: MemoryStore,
     permits: Semaphore,
+    /// Closed: changes are made, but whoever made them does not hear of it.
+    answers: Semaphore,
     is_away: AtomicBool,
 }
 
@@ -55,6 +57,7 @@ impl Held {
         Arc::new(Self {
             memory: MemoryStore::new(MemoryLimits::default(), Box::new(Stopped)),
             permits: Semaphore::new(0),
+            answers: Semaphore::new(1),
             is_away: AtomicBool::new(false),
         })
     }
@@ -71,7 +74,9 @@ impl Store for Held {
             if self.is_away.load(Ordering::SeqCst) {
                 return Err(StoreError("away".to_owned()));
             }
-            self.memory.update(key, change).await
+            let changed = self.memory.update(key, change).await;
+            drop(self.answers.acquire().await.unwrap());
+            changed
         }
         .boxed()
     }
@@ -150,8 +155,12 @@ impl World {
     }
 
     fn start(&self, input: Value) -> Receiver<Vec<Event>> {
+        self.service.start(self.request(input)).unwrap().events()
+    }
+
+    fn request(&self, input: Value) -> RunRequest {
         let input = Arc::new(RunAgentInput::from_value(input).unwrap().input);
-        let request = RunRequest {
+        RunRequest {
             agent: Arc::clone(&self.agent),
             agent_id: AgentId::new("a"),
             options: Arc::default(),
@@ -161,8 +170,7 @@ impl World {
             run_timeout: None,
             accept_client_system_messages: false,
             request_id: "q".into(),
-        };
-        self.service.start(request).unwrap().events()
+        }
     }
 
     fn permit(&self, changes: usize) {
@@ -306,4 +314,25 @@ async fn a_result_that_is_never_stored_is_never_shown() {
     settle().await;
     assert_eq!(kinds(&mut events), ["RUN_STARTED", "RUN_ERROR"]);
     assert_eq!(world.settled_and_open().await, (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_comes_while_a_run_begins_joins_it() {
+    let world = World::new();
+    world.asked().await;
+    world.permit(2);
+    // The store has the run, and the run does not know yet.
+    let held = world.store.answers.acquire().await.unwrap();
+    let run = world.approved("r2").await;
+    let mut joined = world.service.connect(world.request(input("t", "c"))).events();
+    settle().await;
+    assert_eq!(kinds(&mut joined), Vec::<String>::new());
+    drop(held);
+    settle().await;
+    assert_eq!(kinds(&mut joined)[..2], ["RUN_STARTED", "MESSAGES_SNAPSHOT"]);
+    world.permit(1);
+    world.released.notify_one();
+    settle().await;
+    assert_eq!(kinds(&mut joined).last().unwrap(), "RUN_FINISHED");
+    drop(run);
 }

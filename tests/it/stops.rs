@@ -158,7 +158,7 @@ async fn a_server_that_stops_ends_its_streams_in_order() {
     let mut reader = Reader::new(server.start("/agui/a", &input("t", "r")).await);
     assert_eq!(reader.event().await, Some(expected::started("t", "r")));
     server.tell_to_stop();
-    let message = "The server is shutting down; send the request again.";
+    let message = "The run was stopped: the server is shutting down.";
     let mut expected = expected::text("id-1", &["x"]);
     expected.push(expected::error("SERVER_SHUTTING_DOWN", message));
     assert_eq!(reader.rest().await, expected);
@@ -208,7 +208,7 @@ async fn an_agent_that_blocks_its_thread_does_not_hold_up_the_end_of_the_server(
     let reader = Reader::new(server.start("/agui/blocking", &input("t", "r")).await);
     does_block.await.unwrap();
     server.tell_to_stop();
-    let message = "The server is shutting down; send the request again.";
+    let message = "The run was stopped: the server is shutting down.";
     let expected = [expected::started("t", "r"), expected::error("SERVER_SHUTTING_DOWN", message)];
     assert_eq!(reader.rest().await, expected);
     server.stopped().await;

@@ -200,7 +200,7 @@ const STARTED: &str =
     r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}"#;
 const SUCCESS: &str =
     r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success"}}"#;
-const SHUT_DOWN: &str = r#"{"type":"RUN_ERROR","message":"The server is shutting down; send the request again.","code":"SERVER_SHUTTING_DOWN","timestamp":0}"#;
+const SHUT_DOWN: &str = r#"{"type":"RUN_ERROR","message":"The run was stopped: the server is shutting down.","code":"SERVER_SHUTTING_DOWN","timestamp":0}"#;
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_whole_head_is_closed() {
