@@ -11,7 +11,7 @@ use std::{
 use agentscope_agui::{
     config::OnUnanswered,
     runs::ledger::{Beginning, Ended, Ledger, Policy, Ticket},
-    store::{AgentId, MemoryLimits, MemoryStore, RunOwner, Store, Thread},
+    store::{AgentId, LastAnswer, MemoryLimits, MemoryStore, RunOwner, Store, Thread},
 };
 use agui_adapter::{
     history::Stored,
@@ -142,6 +142,26 @@ async fn beyond_their_bytes_the_oldest_parked_threads_go() {
     assert_eq!(kept(&store, &["c", "d"]).await, ["c", "d"]);
 }
 
+#[tokio::test]
+async fn beyond_their_bytes_the_threads_unused_for_longest_go() {
+    let (store, _) = store(MemoryLimits { idle_bytes: 100_000, ..for_ever() });
+    for thread in ["a", "b", "c"] {
+        put(&store, &key(thread), saying(1, 30_000)).await;
+    }
+    put(&store, &key("parked"), parked(1, 200_000)).await;
+    assert_eq!(kept(&store, &["a", "b", "c", "parked"]).await, ["a", "b", "c", "parked"]);
+    put(&store, &key("a"), saying(1, 30_000)).await;
+    put(&store, &key("d"), saying(1, 30_000)).await;
+    assert_eq!(kept(&store, &["a", "b", "c", "d", "parked"]).await, ["a", "c", "d", "parked"]);
+    // Ids count like words.
+    let mut ids = idle(1);
+    let known = (0..100).map(|at| format!("{at}{}", "x".repeat(500)).into()).collect();
+    let (calls, messages) = Default::default();
+    ids.last_answer = Some(LastAnswer { known: Arc::new(known), calls, messages });
+    put(&store, &key("ids"), ids).await;
+    assert_eq!(kept(&store, &["a", "c", "d", "ids"]).await, ["d", "ids"]);
+}
+
 /// A ledger over this store, with memory.
 fn ledger(store: &Arc<MemoryStore>) -> Ledger {
     let policy = Policy { on_unanswered: OnUnanswered::Reject, keep_history: true };
@@ -217,7 +237,8 @@ async fn memory_does_not_grow_with_the_number_of_threads() {
     };
     assert_eq!((alive(false), alive(true), store.len()), (100, 39, 140));
     let debug = format!("{store:?}");
-    assert!(debug.starts_with("MemoryStore { threads: 140, parked: 39, parked_bytes: "), "{debug}");
+    assert!(debug.contains(", parked: 39, parked_bytes: "), "{debug}");
+    assert!(debug.starts_with("MemoryStore { threads: 140, idle_bytes: "), "{debug}");
     // The run that lasted all the time has its thread still.
     let input =
         RunAgentInput::from_value(json!({"threadId": "active", "runId": "r", "messages": []}));
@@ -230,6 +251,6 @@ async fn memory_does_not_grow_with_the_number_of_threads() {
         forgotten.expect("at once").unwrap();
     }
     ledger.delete(&key("active")).await.unwrap();
-    let nothing = "MemoryStore { threads: 0, parked: 0, parked_bytes: 0, .. }";
+    let nothing = "MemoryStore { threads: 0, idle_bytes: 0, parked: 0, parked_bytes: 0, .. }";
     assert_eq!((store.is_empty(), format!("{store:?}").as_str()), (true, nothing));
 }
