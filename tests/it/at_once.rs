@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use agentscope_agui::agents::{AgentRequest, registry::Registered};
+use agentscope_agui::{
+    agents::{AgentRequest, registry::Registered},
+    config::Config,
+};
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind, event::ResultState},
     resume::Verdict,
@@ -18,11 +21,14 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::support::{
-    agents::{agent, asks_for, delta, end, says_its_id, start},
-    expected, input, resume,
-    server::{TestServer, checked},
-    sse::Reader,
+use super::{
+    support::{
+        agents::{agent, asks_for, delta, end, says_its_id, start},
+        expected, input, resume,
+        server::{TestServer, checked},
+        sse::Reader,
+    },
+    threads::server,
 };
 
 const ROUNDS: usize = 200;
@@ -79,13 +85,27 @@ async fn both(server: &Arc<TestServer>, path: &'static str, inputs: [Value; 2]) 
         let (server, barrier) = (Arc::clone(server), Arc::clone(&barrier));
         clicks.spawn(async move {
             barrier.wait().await;
-            (at, server.run(path, &input).await)
+            (at, without_ids(server.run(path, &input).await))
         });
     }
     let mut answers = clicks.join_all().await;
     answers.sort_by_key(|(at, _)| *at);
     let [(_, one), (_, other)] = <[_; 2]>::try_from(answers).unwrap();
     [one, other]
+}
+
+/// Which ids messages get depends on who comes first.
+fn without_ids(mut events: Vec<Value>) -> Vec<Value> {
+    for event in &mut events {
+        let event = event.as_object_mut().unwrap();
+        event.shift_remove("messageId");
+        for message in
+            event.get_mut("messages").into_iter().flat_map(|all| all.as_array_mut().unwrap())
+        {
+            message.as_object_mut().unwrap().shift_remove("id");
+        }
+    }
+    events
 }
 
 fn busy(thread: &str, run: &str) -> Vec<Value> {
@@ -96,8 +116,7 @@ fn busy(thread: &str, run: &str) -> Vec<Value> {
 /// The run that executes the call.
 fn answered(thread: &str, run: &str) -> Vec<Value> {
     let result = json!({
-        "type": "TOOL_CALL_RESULT", "messageId": "id-1", "toolCallId": "c1", "content": "wiped",
-        "role": "tool",
+        "type": "TOOL_CALL_RESULT", "toolCallId": "c1", "content": "wiped", "role": "tool",
     });
     vec![expected::started(thread, run), result, expected::success(thread, run)]
 }
@@ -106,13 +125,22 @@ fn answered(thread: &str, run: &str) -> Vec<Value> {
 fn told_again(thread: &str, run: &str) -> Vec<Value> {
     let mut started = expected::started(thread, run);
     started["metadata"] = json!({"agentscope.ignoredResume": ["reply:c1"]});
-    vec![started, expected::success(thread, run)]
+    let call = json!({
+        "id": "c1", "type": "function", "function": {"name": "wipe", "arguments": "{\"disk\":\"a\"}"},
+    });
+    let messages = json!([
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "toolCalls": [call]},
+        {"role": "tool", "toolCallId": "c1", "content": "wiped"},
+    ]);
+    let snapshot = json!({"type": "MESSAGES_SNAPSHOT", "messages": messages});
+    vec![started, snapshot, expected::success(thread, run)]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_double_click_executes_an_approved_call_once() {
     let executed = Executed::default();
-    let server = Arc::new(TestServer::of(vec![wiping(&executed)]).await);
+    let server = Arc::new(server(Config::default(), vec![wiping(&executed)]).await);
     let entries = json!([{
         "interruptId": "reply:c1", "status": "resolved", "payload": {"approved": true},
     }]);

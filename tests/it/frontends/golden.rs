@@ -31,8 +31,10 @@ impl Entry {
         Self { name: record.name.clone(), key: record.client.clone(), kept: kept(record) }
     }
 
-    /// Of anything else; ids below `kept` are replaced by labels.
+    /// Of anything else; ids below `kept` are replaced by labels. In which order a client has the
+    /// members of a message depends on how it came by it.
     pub(super) fn labelled(name: &str, key: String, thread: &str, mut kept: Value) -> Self {
+        kept.sort_all_objects();
         Labels::new(thread).apply(&mut kept, None);
         Self { name: name.to_owned(), key, kept }
     }

@@ -65,7 +65,7 @@ fn two_users(mut config: Config) -> Config {
 }
 
 /// A server whose ids never repeat, as they do not in earnest: `id-1`, `id-2` and so on.
-async fn server(config: Config, agents: Vec<Registered>) -> TestServer {
+pub(crate) async fn server(config: Config, agents: Vec<Registered>) -> TestServer {
     timed(config, &Hand::default(), agents).await
 }
 
