@@ -4,6 +4,7 @@
 use std::{fs, net::TcpListener, process::Output};
 
 use agentscope_agui::config;
+use serde_json::json;
 
 use super::{
     commands::{program, run},
@@ -93,6 +94,15 @@ async fn init_writes_a_file_that_is_valid_and_served_without_a_key() {
     let ask = saying("t2", "r1", "please send it");
     let events = checked(post(ask.clone()).await.unwrap(), &ask).await;
     assert_eq!(events.last().unwrap()["outcome"]["type"], "interrupt");
+    // The words that led to the question are still the last ones when it is answered.
+    let mut answer = saying("t2", "r2", "please send it");
+    answer["resume"] = json!([
+        {"interruptId": "r1:c1", "status": "resolved", "payload": {"approved": true}},
+    ]);
+    let events = checked(post(answer.clone()).await.unwrap(), &answer).await;
+    let said: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+    assert_eq!(said, ["It is sent."]);
+    assert_eq!(events.last().unwrap()["outcome"]["type"], "success");
 }
 
 #[test]
