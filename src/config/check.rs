@@ -196,7 +196,9 @@ impl Checker<'_> {
     fn expanded(&mut self, text: &str, pos: Pos, path: &str) -> Option<String> {
         match expand(text, self.env) {
             Ok(text) => Some(text),
-            Err(message) if !is_secret_path(path) => self.fail(pos, path, message),
+            Err(message) if !is_secret_path(path) || is_one_variable(text) => {
+                self.fail(pos, path, message)
+            }
             Err(_) => {
                 let message =
                     "a placeholder in this value cannot be filled in; see `${VAR}` and `$${`";
@@ -249,6 +251,15 @@ impl Checker<'_> {
             Content::Map(entries) => Some(ValueKind::Table(self.map(&Kind::Any, entries, path))),
         }
     }
+}
+
+/// Whether a text is `${NAME}` and nothing else: a reference, of which nothing is secret.
+fn is_one_variable(text: &str) -> bool {
+    let name = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    name.is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    })
 }
 
 /// Whether YAML gives an unquoted scalar another type than text.

@@ -252,6 +252,12 @@ fn secrets_are_masked() {
         "test.yaml:4:25: agentscope.agui.runtime-context.apiToken.value: a placeholder in this \
          value cannot be filled in; see `${VAR}` and `$${`\n  4 |       apiToken: ***\n    |                    ^"
     );
+    assert_eq!(
+        errors(&format!("{context}'${{API_TOKEN}}'}}\n")),
+        "test.yaml:4:25: agentscope.agui.runtime-context.apiToken.value: the environment variable \
+         API_TOKEN is not set; set it, or give a default: `${API_TOKEN:default}`\n  \
+         4 |       apiToken: ***\n    |                    ^"
+    );
     let typed = "agentscope:\n  agents:\n    api-key: {type: s3cret}\n";
     assert_eq!(
         errors(typed),
