@@ -478,12 +478,12 @@ impl Sequencer {
         other.map_or_else(|| ToolCallId::from(id), |index| self.calls[index.0].wire.clone())
     }
 
-    /// Makes sure that the client has a call that is about to be asked about: one nobody started
-    /// gets its start, arguments and end.
+    /// Shows a call that is about to be asked about, unless the client has it and it still waits.
     pub(crate) fn ensure_call(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) {
+        let tag = &self.owners[owner.0].tag;
         let known = self.call_of(owner, id).is_some()
             || self.resumed_call(owner, id).is_some()
-            || self.used.get(id).is_some_and(|call| call.tag == self.owners[owner.0].tag);
+            || self.used.get(id).is_some_and(|call| call.tag == *tag && !call.answered);
         if known || self.ended {
             return;
         }

@@ -95,6 +95,23 @@ fn a_call_that_was_never_announced_is_shown_before_it_is_asked_about() {
 }
 
 #[test]
+fn an_ask_under_the_id_of_an_answered_call_is_about_another_call() {
+    let lines = joined![start(), confirm(&[("c1", "find")]), end()];
+    let played = Run::default().knowing(&[("c1", "find", Some("A"))]).play(&lines);
+    let before = ["CALL id-1 find id-2", "CALL+ id-1 {\"a\":1}", "CALL. id-1"];
+    interrupts(&played, &before, &[approval("R2:id-1", "id-1", "find")]);
+    let call = played.end.open[0].call.as_ref().expect("a call");
+    assert_eq!(call.id.as_str(), "c1");
+}
+
+#[test]
+fn an_ask_under_the_id_of_a_call_that_waits_is_about_that_call() {
+    let lines = joined![start(), confirm(&[("c1", "find")]), end()];
+    let played = Run::default().knowing(&[("c1", "find", None)]).play(&lines);
+    interrupts(&played, &[], &[approval("R2:c1", "c1", "find")]);
+}
+
+#[test]
 fn parts_of_an_interrupts_id_cannot_be_confused() {
     let ask = |reply: &str, call: Value| {
         any("REQUIRE_USER_CONFIRM", json!({ "replyId": reply, "toolCalls": [call] }))
