@@ -481,8 +481,7 @@ impl Sequencer {
     /// Shows a call that is about to be asked about, unless the client has it and it still waits.
     pub(crate) fn ensure_call(&mut self, owner: OwnerId, id: &str, name: &str, arguments: &str) {
         let tag = &self.owners[owner.0].tag;
-        let waits = |index: CallIndex| !self.calls[index.0].answered;
-        let known = self.call_of(owner, id).is_some_and(waits)
+        let known = self.call_of(owner, id).is_some()
             || self.resumed_call(owner, id).is_some_and(|at| !self.resumed[at].settled)
             || self.used.get(id).is_some_and(|call| call.tag == *tag && !call.answered);
         if known || self.ended {
