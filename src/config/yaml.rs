@@ -72,6 +72,13 @@ impl Node {
 /// Reads one document; `None` = the text holds no value.
 pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<Option<Node>, ConfigError> {
     let mut builder = Builder::new(source);
+    // The scanner takes it for the end, and what stands behind it would not count.
+    if let Some(at) = text.find('\0') {
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        return Err(builder.fail(Pos { line, column }, "not valid YAML: a NUL character"));
+    }
     let mut parser = Parser::new_from_str(text);
     loop {
         let (event, mark) = parser.next_token().map_err(|error| {
@@ -298,6 +305,7 @@ mod tests {
             error("a: !secret b\n"),
             "a.yaml:1:12: tags are not supported here\n  1 | a: !secret b\n    |            ^"
         );
+        assert!(error("a: 1\n\0b: 2\n").starts_with("a.yaml:2:1: not valid YAML: a NUL character"));
         assert!(error(&"[".repeat(100)).contains("nested deeper than 64 levels"));
     }
 }
