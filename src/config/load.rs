@@ -216,13 +216,24 @@ fn open(source: Source, environment: &Environment) -> Result<Document, ConfigErr
     match source {
         Source::Search => match environment.get(CONFIG_FILE).filter(|p| !p.is_empty()) {
             Some(path) => open_file(Path::new(path)),
-            None => match SEARCH.iter().map(Path::new).find(|path| path.is_file()) {
+            None => match SEARCH.iter().map(Path::new).find(|path| is_there(path)) {
                 Some(path) => open_file(path),
                 None => Ok(Document::built_in()),
             },
         },
         Source::File(path) => open_file(&path),
         Source::Text { name, text } => Ok(Document::of_file(&name, text)),
+    }
+}
+
+/// Whether a file is meant to be here. A folder (which Docker makes of a file to mount that is
+/// missing), a link to nothing and what may not be looked at are errors, not reasons to serve
+/// something else.
+fn is_there(path: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), NotFound | NotADirectory),
     }
 }
 
