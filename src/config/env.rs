@@ -16,8 +16,8 @@ use super::{
 };
 
 /// Names with these beginnings are ours: an unknown one is an error. A slip in one of
-/// authentication would leave the server open.
-const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_", "SERVER_AUTH_"];
+/// authentication would leave the server open, `SERVER_AUTH` and `SERVER_AUTHTYPE` included.
+const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_", "SERVER_AUTH"];
 /// Names with these beginnings may be ours; unknown ones are ignored with a warning.
 const SHARED: &[&str] = &["AGENTSCOPE_", "SERVER_"];
 

@@ -343,6 +343,11 @@ fn authentication_that_is_half_said() {
         "environment variable SERVER_AUTH_TYP: no configuration key has this name; did you mean \
          SERVER_AUTH_TYPE? Valid names: SERVER_AUTH_TYPE, SERVER_AUTH_HEADER"
     );
+    // No key either, and as easily written.
+    for name in ["SERVER_AUTH", "SERVER_AUTHTYPE"] {
+        let told = of_variables(&[(name, "trusted-header")]);
+        assert!(told.contains(&format!("{name}: no configuration key has this name")), "{told}");
+    }
     assert_eq!(
         messages("server: {auth: {type: jwt}}\n"),
         ["test.yaml:1:23: server.auth.type: unknown type `jwt`; valid types: none, trusted-header"]
