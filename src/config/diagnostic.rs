@@ -158,20 +158,29 @@ fn masked_line(lines: &[String], at: usize) -> Option<String> {
         let head = line.get(..end)?;
         return Some(format!("{head} {MASK}"));
     }
-    let indent = indent_of(line);
-    if within_secret(lines.get(..at)?, indent) {
-        return Some(format!("{}{MASK}", " ".repeat(indent)));
+    if within_secret(lines.get(..at)?, level_of(line)) {
+        return Some(format!("{}{MASK}", " ".repeat(indent_of(line))));
     }
     Some(line.clone())
 }
 
-/// Whether a line of this indent, with these before it, stands somewhere in a secret's value.
-fn within_secret(before: &[String], mut indent: usize) -> bool {
+/// Whether a line of this level, with these before it, stands somewhere in a secret's value.
+fn within_secret(before: &[String], mut level: usize) -> bool {
     before.iter().rev().filter(|line| !line.trim().is_empty()).any(|line| {
-        let encloses = indent_of(line) < indent;
-        indent = indent.min(indent_of(line));
+        let encloses = level_of(line) < level;
+        level = level.min(level_of(line));
         encloses && secret_value_start(line).is_some()
     })
+}
+
+/// How deep a line stands. An item of a list is deeper than a key of the same indent: it belongs
+/// to that key.
+fn level_of(line: &str) -> usize {
+    let item = line
+        .trim_start()
+        .strip_prefix('-')
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    indent_of(line) * 2 + usize::from(item)
 }
 
 fn indent_of(line: &str) -> usize {
@@ -189,8 +198,10 @@ fn secret_value_start(line: &str) -> Option<usize> {
     })
 }
 
-/// Whether values of this key are secrets. The last word of the name decides.
+/// Whether values of this key are secrets. The last word of the name decides, a number behind it
+/// aside. A program's environment is where its secrets stand, under names of its own.
 fn is_secret_name(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name);
     let lower = last.to_ascii_lowercase();
     let camel_tail = last
@@ -201,7 +212,17 @@ fn is_secret_name(name: &str) -> bool {
     [Some(lower), camel_tail].into_iter().flatten().any(|word| {
         matches!(
             word.as_str(),
-            "key" | "apikey" | "password" | "passwd" | "secret" | "token" | "authorization"
+            "key"
+                | "apikey"
+                | "password"
+                | "passwd"
+                | "pass"
+                | "secret"
+                | "secrets"
+                | "token"
+                | "tokens"
+                | "authorization"
+                | "env"
         )
     })
 }
@@ -247,6 +268,14 @@ mod tests {
             shown("x:\n  Authorization: |\n    Bearer sk-1\n", 3, 5),
             "a.yaml:3:5: a: no\n  3 |     ***\n    |     ^"
         );
+        assert_eq!(
+            shown("x:\n  token:\n  - sk-1\n", 3, 3),
+            "a.yaml:3:3: a: no\n  3 |   ***\n    |   ^"
+        );
+        assert_eq!(
+            shown("a: {env: {DSN: sk-1, X: [1]}}", 1, 25),
+            "a.yaml:1:25: a: no\n  1 | a: {env: ***\n    |             ^"
+        );
         let nested = "apiKey:\n  value:\n\n    inner: sk-1\n  other: x\nopen: y\n";
         assert_eq!(shown(nested, 4, 5), "a.yaml:4:5: a: no\n  4 |     ***\n    |     ^");
         assert_eq!(shown(nested, 5, 3), "a.yaml:5:3: a: no\n  5 |   ***\n    |   ^");
@@ -262,7 +291,17 @@ mod tests {
         for name in ["emit-token-usage", "keys", "monkey", "key-prefix", "agent-id-header"] {
             assert!(!is_secret_name(name), "{name}");
         }
-        for name in ["key", "api-key", "X-API-Key", "hs256-secret", "apiKey", "authorization"] {
+        for name in [
+            "key",
+            "api-key",
+            "X-API-Key",
+            "hs256-secret",
+            "apiKey",
+            "authorization",
+            "OPENAI_API_KEY_2",
+            "DB_PASS",
+            "env",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
     }
