@@ -8,11 +8,20 @@ use agui_protocol::InterruptId;
 use super::{ledger::Begun, opening::Opening, pipeline::Report, service::RunRequest};
 use crate::agents::AgentError;
 
+/// Notes about one input that are logged: a client can send as many and as long ids as a body holds.
+const MAX_NOTES: usize = 20;
+/// Longest part of a note that is logged, in bytes.
+const MAX_NOTE: usize = 500;
+
 /// What of the input was not used.
 pub(super) fn input(request: &RunRequest, begun: &Begun, opening: &Opening) {
     let request_id = &*request.request_id;
-    for note in &opening.notes {
+    let (notes, count) = shown(&opening.notes);
+    for note in notes {
         tracing::info!(request.id = request_id, note, "part of the input is not used");
+    }
+    if count > 0 {
+        tracing::info!(request.id = request_id, count, "more parts of the input are not used");
     }
     if opening.dropped_system > 0 {
         let count = opening.dropped_system;
@@ -32,6 +41,14 @@ pub(super) fn input(request: &RunRequest, begun: &Begun, opening: &Opening) {
             "resume entries ignored"
         );
     }
+}
+
+/// The notes that are logged, cut, and how many are not.
+fn shown(notes: &[String]) -> (impl Iterator<Item = &str>, usize) {
+    let cut = |note: &'_ String| note.floor_char_boundary(MAX_NOTE);
+    let first = notes.iter().take(MAX_NOTES);
+    let first = first.map(move |note| note.get(..cut(note)).unwrap_or_default());
+    (first, notes.len().saturating_sub(MAX_NOTES))
 }
 
 /// The agent's stream gave an error.
@@ -85,4 +102,20 @@ pub(super) fn connected(request: &RunRequest, joined: bool, took: Duration) {
         duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "connect ended"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_cannot_fill_the_log_with_ids() {
+        let notes: Vec<String> = (0..MAX_NOTES + 3).map(|_| "é".repeat(MAX_NOTE)).collect();
+        let (first, more) = shown(&notes);
+        let lengths: Vec<usize> = first.map(str::len).collect();
+        assert_eq!((lengths, more), (vec![MAX_NOTE; MAX_NOTES], 3));
+        let few = ["a".to_owned()];
+        let (first, more) = shown(&few);
+        assert_eq!((first.collect::<Vec<_>>(), more), (vec!["a"], 0));
+    }
 }
