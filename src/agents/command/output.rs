@@ -33,6 +33,9 @@ pub(super) fn read(line: &[u8], options: DecodeOptions) -> Result<Option<AgentEv
 /// Serde names members that are missing or unknown, which helps, and repeats wrong values, which
 /// may be anybody's words.
 fn without_content(error: &str) -> String {
+    if error.starts_with("`patch` is no list") {
+        return "directive: `patch` is no list of JSON Patch operations".to_owned();
+    }
     if error.contains("invalid type") || error.contains("invalid value") {
         return "a member of the directive has a wrong type".to_owned();
     }
@@ -88,6 +91,10 @@ mod tests {
             ),
             (r#"{"@":"sleep","ms":1}"#, "not a directive of programs: state, activity, ask, park"),
             (r#"{"@":"park"}"#, "directive: missing field `state`"),
+            (
+                r#"{"@":"state","patch":[{"op":"secret","path":"/a"}]}"#,
+                "directive: `patch` is no list of JSON Patch operations",
+            ),
             (
                 r#"{"@":"ask","id":"q","message":{"secret":1}}"#,
                 "a member of the directive has a wrong type",
