@@ -163,8 +163,10 @@ mod tests {
         for mut message in kinds {
             message.as_object_mut().unwrap().extend(base.as_object().unwrap().clone());
             let stored = Stored::seen(serde_json::from_value(message).unwrap());
-            let (kept, weight) =
-                (serde_json::to_string(&stored).unwrap(), messages_weight(&[stored.clone()]));
+            let (kept, weight) = (
+                serde_json::to_string(&stored).unwrap(),
+                messages_weight(std::slice::from_ref(&stored)),
+            );
             assert!(weight >= kept.matches(&long).count() * 1000, "{}", stored.message.role());
         }
     }
