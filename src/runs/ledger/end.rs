@@ -14,7 +14,8 @@ use crate::store::{
     AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread, messages_weight,
 };
 
-/// How many answered interrupts are remembered per thread; an older one counts as never raised.
+/// How many answered interrupts are remembered per thread, besides those that were answered last
+/// with one another; an older one counts as never raised.
 const MAX_ANSWERED: usize = 64;
 
 /// A run that leaves its thread.
@@ -157,8 +158,11 @@ impl Thread {
 
     /// Remembers that interrupts were answered.
     pub(super) fn answer(&mut self, ids: impl IntoIterator<Item = InterruptId>) {
+        let before = self.answered.len();
         self.answered.extend(ids);
-        let excess = self.answered.len().saturating_sub(MAX_ANSWERED);
+        // A resume that is sent again names all that it answered, however many.
+        let last = self.answered.len() - before;
+        let excess = self.answered.len().saturating_sub(last.max(MAX_ANSWERED));
         self.answered.drain(..excess);
     }
 

@@ -282,3 +282,16 @@ fn a_run_knows_which_interrupts_there_were_so_that_no_id_is_used_again() {
     let ticket = world.run("b", &input("r3", &said("u2"), &[]));
     assert_eq!(taken(&ticket), "i-c1 i-c2 i-c3");
 }
+
+#[test]
+fn as_many_answers_as_were_given_at_once_are_repeated() {
+    let world = World::new(REJECT);
+    let calls: Vec<String> = (0..100).map(|at| format!("c{at}")).collect();
+    let open: Vec<OpenInterrupt> = calls.iter().map(|call| ask(call)).collect();
+    let entries: Vec<ResumeEntry> =
+        calls.iter().map(|call| approve(&format!("i-{call}"))).collect();
+    world.asked(&open);
+    leave(world.resumed("r2", &entries), &success(), &["u1"]);
+    let repeat = world.repeated("a", &input("r3", &said("u1"), &entries));
+    assert_eq!(repeat.answered.len(), 100);
+}
