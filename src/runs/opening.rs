@@ -11,7 +11,7 @@ use agui_adapter::{
     inbound::{Inbound, InboundOptions, for_agent},
     model::{Msg, event::Object},
     outbound::IdSource,
-    resume::{AnswerError, Decision, Verdict},
+    resume::{AnswerError, Decision, StoredCall, Verdict},
     transcript::Transcript,
 };
 use agui_protocol::{InterruptId, Message, MessageId, RunAgentInput, ToolCallId};
@@ -117,8 +117,9 @@ impl Opening {
         self.notes.extend(merged.notes.iter().map(ToString::to_string));
         let unseen = merged.history.iter().filter(|stored| stored.unseen);
         self.unseen = unseen.map(|stored| stored.message.id().clone()).collect();
-        let messages = merged.history.into_iter().map(|stored| stored.message);
-        self.history = Some(Arc::new(messages.map(|message| as_run(message, decisions)).collect()));
+        let runs = approved(decisions);
+        let messages = merged.history.into_iter().map(|stored| as_run(stored.message, &runs));
+        self.history = Some(Arc::new(messages.collect()));
     }
 
     /// The thread's messages before the run.
@@ -185,18 +186,22 @@ impl Begun {
     }
 }
 
+/// The approved calls as they run, by the ids that the client knows.
+fn approved(decisions: &[Decision]) -> HashMap<&str, &StoredCall> {
+    let calls = decisions.iter().filter_map(|decision| match &decision.verdict {
+        Verdict::Approved { call, .. } => Some((call.wire_id.as_str(), call)),
+        _ => None,
+    });
+    calls.collect()
+}
+
 /// An approved call stands in the history with the arguments that it runs with, edited or not:
 /// its result would not fit others.
-fn as_run(mut message: Message, decisions: &[Decision]) -> Message {
+fn as_run(mut message: Message, runs: &HashMap<&str, &StoredCall>) -> Message {
     let Message::Assistant { tool_calls, .. } = &mut message else { return message };
     for call in tool_calls {
-        let runs = decisions.iter().find_map(|decision| match &decision.verdict {
-            Verdict::Approved { call: stored, .. } if stored.wire_id == call.id.as_str() => {
-                Some(stored)
-            }
-            _ => None,
-        });
-        if let Some(stored) = runs.filter(|stored| !stored.arguments.is_empty()) {
+        let stored = runs.get(call.id.as_str());
+        if let Some(stored) = stored.filter(|stored| !stored.arguments.is_empty()) {
             call.function.arguments.clone_from(&stored.arguments);
         }
     }
@@ -216,15 +221,16 @@ fn owed(decisions: &[Decision], stored: &[Stored], sent: &[Message]) -> Vec<Mess
     let calls = settled.filter_map(|decision| decision.open.call.as_ref());
     let mut results: HashMap<&str, &Message> = HashMap::new();
     for Stored { message, .. } in stored {
-        if let Message::Tool { tool_call_id, .. } = message {
-            results.insert(tool_call_id.as_str(), message);
-        }
+        results.extend(answered_call(message).map(|call| (call, message)));
     }
-    let has = |call: &str| {
-        sent.iter().any(|message| {
-            matches!(message, Message::Tool { tool_call_id, .. } if tool_call_id.as_str() == call)
-        })
-    };
-    let missing = calls.filter(|call| !has(&call.wire_id));
+    let has: HashSet<&str> = sent.iter().filter_map(answered_call).collect();
+    let missing = calls.filter(|call| !has.contains(call.wire_id.as_str()));
     missing.filter_map(|call| results.get(call.wire_id.as_str()).copied().cloned()).collect()
+}
+
+fn answered_call(message: &Message) -> Option<&str> {
+    match message {
+        Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
+        _ => None,
+    }
 }

@@ -7,12 +7,15 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::{HeaderMap, StatusCode, header};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{error::Problem, layers::RequestId};
 
 /// How long a client may send nothing of its body.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// How long a client may take to send its body, however steadily: what has come is held meanwhile.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// Longest thread or run id in bytes: ids are kept and repeated, in every event and in the log.
 const MAX_ID: usize = 1024;
@@ -49,8 +52,9 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     }
     let mut read = BytesMut::new();
     let mut chunks = body.into_data_stream();
+    let deadline = Instant::now() + LONGEST;
     loop {
-        let next = timeout(SILENCE, chunks.next()).await;
+        let next = timeout_at(deadline.min(Instant::now() + SILENCE), chunks.next()).await;
         let next = next.map_err(|_elapsed| {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "The rest of the body did not come.")
         })?;
@@ -106,8 +110,8 @@ fn check_ids(input: &RunAgentInput) -> Result<(), Problem> {
         ("/parentRunId", input.parent_run_id.as_ref().map(RunId::as_str)),
     ];
     for (pointer, id) in ids {
-        if id.is_some_and(|id| id.len() > MAX_ID) {
-            let detail = format!("an id has at most {MAX_ID} bytes");
+        if id.is_some_and(|id| id.is_empty() || id.len() > MAX_ID) {
+            let detail = format!("an id has 1 to {MAX_ID} bytes");
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).at(pointer.into()));
         }
     }
@@ -119,7 +123,7 @@ mod tests {
     use std::convert::Infallible;
 
     use futures_util::stream;
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -146,5 +150,14 @@ mod tests {
         let detail = "The rest of the body did not come.";
         assert_eq!(silent, Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail)));
         assert_eq!(began.elapsed(), almost * 4 + SILENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_takes_too_long_is_given_up() {
+        let (headers, began) = (HeaderMap::new(), Instant::now());
+        let dripping = read(&headers, pieces(vec![Some(SILENCE / 2); 100]), 1000).await;
+        let detail = "The rest of the body did not come.";
+        assert_eq!(dripping, Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail)));
+        assert_eq!(began.elapsed(), LONGEST);
     }
 }

@@ -88,12 +88,13 @@ async fn what_is_no_run_input_is_a_422_with_a_pointer() {
         (without("runId"), "/runId", "missing; expected a string"),
         (without("messages"), "/messages", "missing; expected a list of messages"),
         (change("/threadId", json!(7)), "/threadId", "expected a string, found a number"),
-        (change("/threadId", json!("x".repeat(1025))), "/threadId", "an id has at most 1024 bytes"),
-        (change("/runId", json!("x".repeat(1025))), "/runId", "an id has at most 1024 bytes"),
+        (change("/threadId", json!("x".repeat(1025))), "/threadId", "an id has 1 to 1024 bytes"),
+        (change("/threadId", json!("")), "/threadId", "an id has 1 to 1024 bytes"),
+        (change("/runId", json!("x".repeat(1025))), "/runId", "an id has 1 to 1024 bytes"),
         (
             change("/parentRunId", json!("x".repeat(1025))),
             "/parentRunId",
-            "an id has at most 1024 bytes",
+            "an id has 1 to 1024 bytes",
         ),
         (
             change("/protocolVersion", json!(1)),

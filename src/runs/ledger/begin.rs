@@ -1,6 +1,10 @@
 //! May a run begin on its thread, and what does it answer?
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use agui_adapter::{
     history::is_new,
@@ -13,7 +17,7 @@ use agui_protocol::{
 use super::{Begun, Policy, Refusal, Repeat, end::reopened};
 use crate::{
     config::OnUnanswered,
-    store::{ActiveRun, AgentId, Claim, Millis, Next, Parked, RunOwner, Thread},
+    store::{ActiveRun, AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread},
 };
 
 /// A request to run.
@@ -107,20 +111,35 @@ impl Thread {
 /// Entries that answer nothing of what is parked: those answered before, and those that nobody
 /// asked for.
 fn unknown(thread: &Thread, resume: &[ResumeEntry]) -> (Vec<InterruptId>, Vec<InterruptId>) {
-    let parked = thread.parked.as_ref();
-    let mut seen = HashSet::new();
+    if resume.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    // None of these is named twice.
+    let mut known: HashSet<InterruptId> = thread.parked.iter().flat_map(Parked::ids).collect();
+    let answered: HashSet<&InterruptId> = thread.answered.iter().collect();
     let unknown = resume.iter().map(|entry| &entry.interrupt_id);
-    let unknown = unknown.filter(|id| !parked.is_some_and(|parked| parked.knows(id)));
-    unknown.filter(|id| seen.insert(*id)).cloned().partition(|id| thread.answered.contains(id))
+    let unknown = unknown.filter(|id| known.insert((*id).clone()));
+    unknown.cloned().partition(|id| answered.contains(id))
 }
 
 /// A client that missed how its answers were taken can send nothing but them again. An agent may
 /// raise an interrupt again under an id that was answered: what is open is never a repeated one.
 fn only_repeats(thread: &Thread, input: &RunAgentInput, answered: &[InterruptId]) -> bool {
     let Some(last) = &thread.last_answer else { return false };
+    let answered: HashSet<&InterruptId> = answered.iter().collect();
     !input.resume.is_empty()
         && input.resume.iter().all(|entry| answered.contains(&entry.interrupt_id))
         && !input.messages.iter().any(|message| is_new(message, &last.known, &last.calls))
+        && !ends_with_new_words(thread, last, input)
+}
+
+/// A message of a person at the end of an input is new if it says something else than the stored
+/// one of its id: simple clients use ids again.
+fn ends_with_new_words(thread: &Thread, last: &LastAnswer, input: &RunAgentInput) -> bool {
+    let Some(words @ Message::User { id, .. }) = input.messages.last() else { return false };
+    let mut stored = thread.messages.iter().chain(last.messages.iter());
+    let stored = stored.find(|stored| stored.message.id() == id);
+    stored.is_some_and(|stored| stored.message.text_content() != words.text_content())
 }
 
 /// The entries by which the open interrupts are decided.
@@ -143,11 +162,40 @@ fn answers(
         let (agent, open) = (parked.agent.clone(), parked.open.clone());
         return Err(Refusal::OtherAgent { agent, open });
     }
+    let given = Given::of(attempt.input);
     let mut answers = Answers::default();
     for open in &parked.open {
-        answers.collect(open, attempt.input, abandons, now);
+        answers.collect(open, &given, abandons, now);
     }
     answers.checked(&parked.open)
+}
+
+/// What the input gives, by what it answers.
+struct Given<'a> {
+    entries: HashMap<&'a InterruptId, (&'a ResumeEntry, usize)>,
+    /// Calls that tool messages answer.
+    calls: HashSet<&'a str>,
+}
+
+impl<'a> Given<'a> {
+    fn of(input: &'a RunAgentInput) -> Self {
+        let mut entries: HashMap<&InterruptId, (&ResumeEntry, usize)> = HashMap::new();
+        for entry in &input.resume {
+            entries.entry(&entry.interrupt_id).or_insert((entry, 0)).1 += 1;
+        }
+        let calls = input.messages.iter().filter_map(|message| match message {
+            Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
+            _ => None,
+        });
+        Self { entries, calls: calls.collect() }
+    }
+
+    /// The result of a tool of the client's own may also come as a message, as it would without
+    /// an interrupt. Approvals and external calls are answered by resume alone.
+    fn answers_by_message(&self, open: &OpenInterrupt) -> bool {
+        let call = open.call.as_ref().filter(|_| open.kind == InterruptKind::FrontendTool);
+        call.is_some_and(|call| self.calls.contains(call.wire_id.as_str()))
+    }
 }
 
 #[derive(Default)]
@@ -159,26 +207,19 @@ struct Answers {
 }
 
 impl Answers {
-    fn collect(
-        &mut self,
-        open: &OpenInterrupt,
-        input: &RunAgentInput,
-        abandons: bool,
-        now: Millis,
-    ) {
+    fn collect(&mut self, open: &OpenInterrupt, given: &Given<'_>, abandons: bool, now: Millis) {
         let id = &open.interrupt.id;
         let expired = is_expired(open, now);
-        let mut entries = input.resume.iter().filter(|entry| entry.interrupt_id == *id);
-        match (entries.next(), entries.next()) {
-            (Some(_), Some(_)) => self.duplicate.push(id.clone()),
-            (Some(entry), None) if expired && entry.status == ResumeStatus::Resolved => {
+        match given.entries.get(id) {
+            Some((_, 2..)) => self.duplicate.push(id.clone()),
+            Some((entry, _)) if expired && entry.status == ResumeStatus::Resolved => {
                 self.expired.push(id.clone());
             }
-            (Some(entry), None) => self.entries.push(entry.clone()),
-            (None, _) if answered_by_message(open, input) => {}
+            Some((entry, _)) => self.entries.push(ResumeEntry::clone(entry)),
+            None if given.answers_by_message(open) => {}
             // A client that hides expired questions must not be locked out.
-            (None, _) if expired || abandons => self.entries.push(cancelled(id)),
-            (None, _) => self.missing.push(id.clone()),
+            None if expired || abandons => self.entries.push(cancelled(id)),
+            None => self.missing.push(id.clone()),
         }
     }
 
@@ -198,17 +239,6 @@ fn is_expired(open: &OpenInterrupt, now: Millis) -> bool {
     open.expires_ms.is_some_and(|expires| expires <= now)
 }
 
-/// The result of a tool of the client's own may also come as a message, as it would without an
-/// interrupt. Approvals and external calls are answered by resume alone.
-fn answered_by_message(open: &OpenInterrupt, input: &RunAgentInput) -> bool {
-    let Some(call) = &open.call else { return false };
-    let answers = |message: &Message| {
-        matches!(message, Message::Tool { tool_call_id, .. }
-            if tool_call_id.as_str() == call.wire_id)
-    };
-    open.kind == InterruptKind::FrontendTool && input.messages.iter().any(answers)
-}
-
 fn cancelled(id: &InterruptId) -> ResumeEntry {
     ResumeEntry {
         interrupt_id: id.clone(),
@@ -219,12 +249,6 @@ fn cancelled(id: &InterruptId) -> ResumeEntry {
 }
 
 impl Parked {
-    /// Whether the interrupt is one of these.
-    pub(super) fn knows(&self, id: &InterruptId) -> bool {
-        self.open.iter().any(|open| open.interrupt.id == *id)
-            || self.settled.iter().any(|decision| decision.open.interrupt.id == *id)
-    }
-
     /// The calls that these are about, as the client knows them.
     pub(super) fn calls(&self) -> impl Iterator<Item = ToolCallId> {
         let settled = self.settled.iter().map(|decision| &decision.open);

@@ -1,6 +1,6 @@
 //! What becomes of a thread when a run ends, in whatever way.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use agui_adapter::{
     history::Stored,
@@ -199,9 +199,10 @@ impl Parked {
 
     /// What is left to answer or to go on with after a run that failed; `None` = nothing.
     fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
+        let results: HashSet<&str> = ended.messages.iter().filter_map(answered_call).collect();
         for decision in ended.decisions {
             let call = decision.open.call.as_ref();
-            if call.is_some_and(|call| has_result(&ended.messages, &call.wire_id)) {
+            if call.is_some_and(|call| results.contains(call.wire_id.as_str())) {
                 self.settle(decision);
             }
         }
@@ -219,9 +220,9 @@ impl Parked {
     }
 }
 
-fn has_result(messages: &[Stored], call: &str) -> bool {
-    messages.iter().any(|stored| {
-        matches!(&stored.message, Message::Tool { tool_call_id, .. }
-            if tool_call_id.as_str() == call)
-    })
+fn answered_call(stored: &Stored) -> Option<&str> {
+    match &stored.message {
+        Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
+        _ => None,
+    }
 }

@@ -9,7 +9,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -85,10 +85,11 @@ pub(in crate::server) struct Detail {
 pub(in crate::server) async fn list(
     State(state): State<AppState>,
     Extension(principal): Extension<Principal>,
+    uri: Uri,
     headers: HeaderMap,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Json<Listing>, Problem> {
-    own_pages_only(&state, &headers)?;
+    own_pages_only(&state, &uri, &headers)?;
     let Query(wanted) = wanted.map_err(|_rejection| {
         bad_query("the query takes `limit`, `cursor` and `agentId`, each once")
     })?;
@@ -115,10 +116,11 @@ pub(in crate::server) async fn list(
 pub(in crate::server) async fn detail(
     State(state): State<AppState>,
     Extension(principal): Extension<Principal>,
+    uri: Uri,
     headers: HeaderMap,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Detail>, Problem> {
-    own_pages_only(&state, &headers)?;
+    own_pages_only(&state, &uri, &headers)?;
     let key = key(principal, path)?;
     let found = state.runs().ledger().store().load(&key).await.map_err(unavailable)?;
     let thread = found.ok_or_else(unknown)?;
@@ -136,10 +138,11 @@ pub(in crate::server) async fn detail(
 pub(in crate::server) async fn delete(
     State(state): State<AppState>,
     Extension(principal): Extension<Principal>,
+    uri: Uri,
     headers: HeaderMap,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    own_pages_only(&state, &headers)?;
+    own_pages_only(&state, &uri, &headers)?;
     let key = key(principal, path)?;
     match state.runs().ledger().delete(&key).await.map_err(unavailable)? {
         Deleted::Gone => Ok(StatusCode::NO_CONTENT),
@@ -187,22 +190,28 @@ fn summary(thread_id: &ThreadId, thread: &Thread) -> Summary {
 
 /// Without authentication any page that a browser has open could read the threads of this
 /// machine: only pages of the server itself and of origins that the configuration names may.
-fn own_pages_only(state: &AppState, headers: &HeaderMap) -> Result<(), Problem> {
+fn own_pages_only(state: &AppState, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let Some(origin) = headers.get(header::ORIGIN).filter(|_| state.is_open()) else {
         return Ok(());
     };
     let origin = origin.to_str().unwrap_or_default();
-    let own = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let authority = origin.split_once("://").map(|(_, authority)| authority);
-    let is_own = own.is_some() && authority == own;
     let named = |allowed: &String| allowed != "*" && allowed == origin;
-    if is_own || state.agui().cors_allowed_origins.iter().any(named) {
+    if is_own(origin, uri, headers) || state.agui().cors_allowed_origins.iter().any(named) {
         return Ok(());
     }
     Err(Problem::new(
         StatusCode::FORBIDDEN,
         "Without authentication only origins that `cors-allowed-origins` names may see threads.",
     ))
+}
+
+/// Whether a page was served by the address that it asks.
+fn is_own(origin: &str, uri: &Uri, headers: &HeaderMap) -> bool {
+    // HTTP/2 has the host in the address.
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let own = host.or_else(|| Some(uri.authority()?.as_str()));
+    let page = origin.split_once("://").map(|(_, authority)| authority);
+    page.is_some() && page == own
 }
 
 fn key(
@@ -251,6 +260,20 @@ fn position(cursor: &str) -> Option<Position> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_is_the_servers_own_on_either_version_of_http() {
+        let host = HeaderMap::from_iter([(header::HOST, "a.example:80".parse().unwrap())]);
+        let (path, whole) = ("/t".parse().unwrap(), "http://a.example:80/t".parse().unwrap());
+        let requests: [(&Uri, HeaderMap); 2] = [(&path, host), (&whole, HeaderMap::new())];
+        for (uri, headers) in requests {
+            assert!(is_own("http://a.example:80", uri, &headers));
+            for other in ["http://a.example", "http://b.example:80", "null", ""] {
+                assert!(!is_own(other, uri, &headers), "{other}");
+            }
+        }
+        assert!(!is_own("null", &path, &HeaderMap::new()));
+    }
 
     #[test]
     fn a_cursor_is_read_back() {

@@ -92,7 +92,6 @@ fn an_answered_entry_beside_something_new_is_ignored_and_the_run_goes_on() {
 fn answered_entries_with_nothing_new_repeat_the_recorded_end_and_change_nothing() {
     let old = [
         json!([]),
-        json!([{"id": "u1", "role": "user", "content": "changed"}]),
         json!([
             {"id": "u1", "role": "user", "content": "wipe it"},
             {"id": "m9", "role": "assistant", "content": "done"},
@@ -121,6 +120,14 @@ fn answered_entries_with_nothing_new_repeat_the_recorded_end_and_change_nothing(
             }
         }
     }
+}
+
+#[test]
+fn other_words_at_the_end_are_new_under_an_id_that_is_in_use() {
+    let world = answered(&success());
+    let words = json!([{"id": "u1", "role": "user", "content": "and now?"}]);
+    let ticket = world.run("a", &input("r3", &words, &[approve("i-c1")]));
+    assert_eq!(ticket.begun().already_answered, ids(&["i-c1"]));
 }
 
 #[test]
