@@ -9,6 +9,7 @@ use agentscope_agui::{
 };
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{
     Given, Hand, all, at_rest, calls, code, counting, gives, idle, remembering, request, said,
@@ -143,6 +144,9 @@ async fn twenty_clients_that_leave_hanging_agents_leave_nothing_behind() {
 
 /// An agent that holds its thread of the system until it is let go, then says more.
 struct Stuck {
+    /// Lets it get stuck: not before its client has what was said, since what waits to be sent may
+    /// wait for the same thread of the system.
+    go: Arc<Notify>,
     release: mpsc::Sender<()>,
     /// Gets a word when the agent is stuck.
     stuck: tokio::sync::mpsc::UnboundedReceiver<()>,
@@ -152,20 +156,19 @@ fn stuck() -> (Registered, Stuck) {
     let (release, held) = mpsc::channel::<()>();
     let held = Arc::new(Mutex::new(held));
     let (says, stuck) = tokio::sync::mpsc::unbounded_channel();
+    let go = Arc::new(Notify::new());
+    let told = Arc::clone(&go);
     let agent = agent("a", move |_request| {
-        let (held, says) = (Arc::clone(&held), says.clone());
+        let (held, says, told) = (Arc::clone(&held), says.clone(), Arc::clone(&told));
         let late = stream::once(async move {
+            told.notified().await;
             says.send(()).unwrap();
             held.lock().unwrap().recv().ok();
         });
         let late = late.flat_map(|()| stream::iter([Ok(delta("late")), Ok(end())]));
-        // Gives way twice: what it said is sent at the first time, and who takes it, and may wait
-        // for this very thread, comes to it at the second.
-        let gives_way = stream::iter([(), ()]).then(|()| tokio::task::yield_now());
-        let gives_way = gives_way.filter_map(|()| async { None });
-        stream::iter([Ok(start()), Ok(delta("early"))]).chain(gives_way).chain(late)
+        stream::iter([Ok(start()), Ok(delta("early"))]).chain(late)
     });
-    (agent, Stuck { release, stuck })
+    (agent, Stuck { go, release, stuck })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -175,6 +178,7 @@ async fn a_run_that_lets_go_late_leaves_its_successor_alone() {
     new.info.id = "b".to_owned();
     let server = server(remembering(), vec![stuck, new, says_its_id("c")]).await;
     let reader = begin(&server, "r1").await;
+    old.go.notify_one();
     old.stuck.recv().await.unwrap();
     drop(reader);
     at_rest(&server).await;
