@@ -197,6 +197,10 @@ async fn the_log_of_a_run_does_not_name_the_user() {
     run_as(&server, "alice.liddell", "/agui/asks", &input("t", "r")).await;
     let refused = server.get("/agui/agents").header(USER, "alice.liddell").header(USER, "hare");
     assert_eq!(refused.send().await.unwrap().status(), 401);
+    // The line of a run is written behind its last event.
+    while server.runs.activity().tasks > 0 {
+        tokio::task::yield_now().await;
+    }
     let text = log.text();
     for line in ["run ended", "request refused"] {
         assert!(text.contains(line), "{text}");
