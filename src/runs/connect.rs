@@ -113,7 +113,10 @@ fn at_rest(
         RunOutcome::Cancelled => EndOutcome::Cancelled,
     };
     let snapshot = Snapshot { messages, state: thread.state.clone() };
-    let ending = Ending::from(outcome);
+    let mut ending = Ending::from(outcome);
+    if let Some(code) = &thread.failure {
+        ending.metadata.insert("agentscope.lastError".to_owned(), json!(code));
+    }
     (viewer(request, metadata).at_rest(snapshot, ending, now_ms), ended)
 }
 

@@ -31,6 +31,8 @@ pub struct Thread {
     pub last_answer: Option<LastAnswer>,
     /// How the last run that ended with RUN_FINISHED ended.
     pub outcome: Option<RunOutcome>,
+    /// The code of the error with which the last run ended; `None` = it ended well.
+    pub failure: Option<String>,
     /// The history: all of it with memory on the server, else while something is parked.
     pub messages: Arc<Vec<Stored>>,
     /// The state at the end of the last run; kept like the history.

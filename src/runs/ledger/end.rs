@@ -32,7 +32,11 @@ pub(super) struct Leaving<'a> {
 pub(super) fn ended(thread: Option<&Thread>, leaving: &Leaving<'_>, now: Millis) -> Next {
     let Some((mut thread, claim)) = taken(thread, leaving.owner) else { return Next::Keep };
     let Leaving { ended, .. } = leaving;
-    if matches!(ended.end.outcome, EndOutcome::Error(_)) {
+    thread.failure = match &ended.end.outcome {
+        EndOutcome::Error(code) => Some(code.clone()),
+        _ => None,
+    };
+    if thread.failure.is_some() {
         let parked = claim.map(|claim| claim.parked);
         thread.parked = parked.and_then(|parked| parked.without_settled(ended));
     } else {

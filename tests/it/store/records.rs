@@ -104,6 +104,7 @@ pub(super) fn whole() -> Thread {
             messages: Arc::new(vec![seen.clone()]),
         }),
         outcome: Some(RunOutcome::Interrupt { interrupts: vec![ask().interrupt] }),
+        failure: Some("MODEL_ERROR".to_owned()),
         messages: Arc::new(vec![seen, unseen]),
         state: Some(Arc::new(json!({"z": 1, "a": {"deep": [true]}}))),
         name: "Zwei Wörter".to_owned(),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use agentscope_agui::{agents::registry::Registered, config::Config};
+use agentscope_agui::{
+    agents::{AgentError, registry::Registered},
+    config::Config,
+};
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind, event::StateChange},
     options::AdapterOptions,
@@ -201,4 +204,26 @@ async fn another_user_is_shown_nothing_of_a_thread() {
     run_as(&server, "alice", "/agui/a", &input("t", "r1")).await;
     let shown = run_as(&server, "bob", "/agui/a/connect", &with("t", "c", &[])).await;
     assert_eq!(shown, [expected::started("t", "c"), expected::success("t", "c")]);
+}
+
+#[tokio::test]
+async fn a_run_that_failed_is_told_of_until_one_ends_well() {
+    let failing = agent("a", |request| {
+        let fails = request.messages.len() == 1;
+        let end = if fails { Err(fault()) } else { Ok(end()) };
+        stream::iter([Ok(start()), Ok(delta("hm")), end])
+    });
+    let server = server(remembering(), vec![failing]).await;
+    server.run("/agui/a", &input("t", "r1")).await;
+    let shown = server.run("/agui/a/connect", &input("t", "c1")).await;
+    let mut finished = expected::success("t", "c1");
+    finished["metadata"] = json!({"agentscope.lastError": "MODEL_UNAVAILABLE"});
+    assert_eq!(shown.last(), Some(&finished));
+    server.run("/agui/a", &with("t", "r2", &[user("u2", "again")])).await;
+    let shown = server.run("/agui/a/connect", &input("t", "c2")).await;
+    assert_eq!(shown.last(), Some(&expected::success("t", "c2")));
+}
+
+fn fault() -> AgentError {
+    AgentError { code: "MODEL_UNAVAILABLE", message: "Nobody is there.".to_owned(), cause: None }
 }

@@ -24,6 +24,7 @@ fn run_finished_makes_the_answer_of_a_claim_whatever_its_outcome() {
             answered: ids(&["i-c1", "i-c2"]).into(),
             last_answer: Some(last),
             outcome: end.finished.clone(),
+            failure: None,
             messages: Arc::new(if still { vec![stored("u1"), stored("m1")] } else { Vec::new() }),
             state: None,
             name: "wipe it".to_owned(),
