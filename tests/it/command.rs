@@ -461,14 +461,29 @@ async fn a_program_is_listed_with_what_is_known_of_it() {
     assert_eq!(answer.json::<Value>().await.unwrap(), capabilities);
 }
 
+/// A program that ends at once and leaves its stdout to somebody who left its group, and who has
+/// left it when the program ends.
+fn leaves_behind(line: &Line, doing: &str) -> String {
+    let stranger = format!("echo left; exec >&4; {doing}");
+    format!("{}exec 4>&1\nread -r < <(setsid bash -c '{stranger}')\nexit 0", line.dial())
+}
+
 #[tokio::test]
 async fn what_left_the_group_cannot_hold_the_run() {
     let line = Line::open().await;
-    // It holds the program's stdout, and goes on writing to it.
-    let script =
-        format!("{}setsid bash -c 'while :; do echo; sleep 0.01; done' &\nexit 0", line.dial());
+    // It goes on writing.
+    let script = leaves_behind(&line, "while :; do echo; sleep 0.01; done");
     let events = run(&script).await;
     assert_eq!(events, failed("AGENT_ENDED_EARLY", "The agent stopped before it had finished."));
     // A closed pipe ends it.
+    assert_eq!(to_the_end(line.answer().await).await, "");
+}
+
+#[tokio::test]
+async fn half_a_line_at_the_cut_is_not_the_agents_fault() {
+    let line = Line::open().await;
+    let script = leaves_behind(&line, "while printf x; do sleep 0.01; done");
+    let events = run(&script).await;
+    assert_eq!(events, failed("AGENT_ENDED_EARLY", "The agent stopped before it had finished."));
     assert_eq!(to_the_end(line.answer().await).await, "");
 }

@@ -76,6 +76,8 @@ enum Heard {
     Line(bytes::BytesMut),
     /// Nothing more comes.
     Nothing,
+    /// More may come from somebody who holds the pipe, and is not waited for.
+    Cut,
 }
 
 impl Session {
@@ -116,6 +118,13 @@ impl Session {
                     }
                 }
                 Heard::Nothing => return self.hang_up().await,
+                // Where it was cut says nothing about the agent.
+                Heard::Cut => {
+                    return match self.hang_up().await {
+                        Err(Fault::BadLine { .. }) => Ok(None),
+                        heard => heard,
+                    };
+                }
             }
         }
     }
@@ -126,7 +135,7 @@ impl Session {
             let Some(program) = &mut self.program else { return Ok(Heard::Nothing) };
             // Also when there is more: somebody else may hold the pipe and go on for ever.
             if self.end.is_over() {
-                return Ok(Heard::Nothing);
+                return Ok(Heard::Cut);
             }
             match program.stdout.complete() {
                 Ok(Some(line)) if !self.line.is_multiple_of(LOOK_EVERY) => {
@@ -162,7 +171,7 @@ impl Session {
                     Err(error) => return Err(Fault::Unreadable(error)),
                 },
                 () = wait_until(until) => match self.end {
-                    Ending::Stopping(_) | Ending::Gone(_) => return Ok(Heard::Nothing),
+                    Ending::Stopping(_) | Ending::Gone(_) => return Ok(Heard::Cut),
                     Ending::Open | Ending::Complete => {
                         let limit = self.limits.silence.unwrap_or_default();
                         return Err(Fault::Silent { limit });
