@@ -393,15 +393,25 @@ async fn a_reply_that_is_complete_ends_the_run_although_the_program_goes_on() {
 
 #[tokio::test]
 async fn a_program_that_closes_its_stdout_and_goes_on_is_ended() {
+    let log = Captured::start();
     let line = Line::open().await;
     let script = format!(
         "{}echo '{{\"@\":\"ask\",\"id\":\"q\",\"message\":\"Which?\"}}'\nexec >&-\nsleep 600",
         line.dial()
     );
     let server = TestServer::of_yaml(&bash(&script, &json!({"kill-grace": "10ms"}))).await;
-    let events = server.run("/agui/a", &input("t", "r")).await;
+    let response = server.start("/agui/a", &input("t", "r")).await;
+    let request = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+    let events = Reader::new(response).rest().await;
     // Its question counts: it said all it had to say.
     assert_eq!(events.last().unwrap()["outcome"]["interrupts"][0]["id"], "r:q");
+    let log = log.text();
+    let words = "a program closed its stdout and went on; it is ended";
+    let ids: Vec<&str> =
+        log.lines().filter_map(|line| Some(line.split_once(words)?.1.trim())).collect();
+    let expected =
+        format!("request.id=\"{request}\" thread.id=\"t\" run.id=\"r\" agent.id=\"a\"");
+    assert_eq!(ids, [expected]);
     assert_eq!(to_the_end(line.answer().await).await, "");
 }
 

@@ -140,7 +140,7 @@ impl Setup {
             thread: request.thread_id,
             run: request.run_id,
         };
-        let log = Log::new(stderr, speaker);
+        let log = Log::new(stderr, speaker.clone());
         let keeper = Keeper { child, group, stdin, line, log, grace: self.limits.grace };
         let stop = CancellationToken::new();
         let (left, leaving) = oneshot::channel();
@@ -148,7 +148,7 @@ impl Setup {
         let orders = Orders { stop: stop.clone(), left: leaving };
         request.background.spawn(keeper.keep(orders, ends));
         let stdout = Lines::new(stdout, self.limits.line);
-        let program = session::Program { stdout, stop, left, ended };
+        let program = session::Program { stdout, stop, left, ended, speaker };
         Ok(Session::new(program, self.limits, self.options, request.cancel))
     }
 }

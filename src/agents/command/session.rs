@@ -15,6 +15,7 @@ use super::{
     keeper::{Ended, PIPES_CLOSE_WITHIN},
     lines::{Lines, Read, TooLong},
     output,
+    stderr::Speaker,
 };
 
 /// Lines that are taken without a look at the cancel token: asking it takes a lock.
@@ -37,6 +38,8 @@ pub(super) struct Program {
     pub(super) left: oneshot::Sender<ChildStdout>,
     /// How it ended.
     pub(super) ended: oneshot::Receiver<Ended>,
+    /// Names it in the log.
+    pub(super) speaker: Speaker,
 }
 
 /// One run's talk. Dropped, it ends the program.
@@ -204,7 +207,16 @@ impl Session {
         match self.ended.take() {
             Some(ended) => judge(ended)?,
             // It said all it had to say.
-            None => tracing::warn!("a program closed its stdout and went on; it is ended"),
+            None => {
+                let Speaker { agent, request, thread, run } = &program.speaker;
+                tracing::warn!(
+                    request.id = &**request,
+                    thread.id = thread.as_str(),
+                    run.id = run.as_str(),
+                    agent.id = &**agent,
+                    "a program closed its stdout and went on; it is ended"
+                );
+            }
         }
         let rest = program.stdout.rest();
         let event = self.read(&rest)?;

@@ -16,7 +16,7 @@ const BURST: u32 = 200;
 /// After so long, one more line may be logged.
 const REFILL: Duration = Duration::from_millis(100);
 
-/// Whose lines they are.
+/// Whose words they are.
 #[derive(Clone, Debug)]
 pub(super) struct Speaker {
     pub(super) agent: Arc<str>,
