@@ -173,7 +173,10 @@ fn no_source_file_is_longer_than_it_may_be() {
 fn tasks_are_spawned_only_where_shutdown_knows_of_them() {
     let spawning = sources("src").into_iter().filter(|source| {
         // An agent's work beside its stream is spawned on the tracker of all runs.
-        let code = &source.code.replace("request.background.spawn(", "");
+        let code = &source
+            .code
+            .replace("request.background.spawn(", "")
+            .replace("self.background.spawn_blocking(", "");
         let spawns = ["spawn(", "spawn_blocking(", "spawn_local("];
         spawns.iter().any(|spawn| code.contains(spawn))
     });

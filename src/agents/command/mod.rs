@@ -149,7 +149,7 @@ impl Setup {
         request.background.spawn(keeper.keep(orders, ends));
         let stdout = Lines::new(stdout, self.limits.line);
         let program = session::Program { stdout, stop, left, ended, speaker };
-        Ok(Session::new(program, self.limits, self.options, request.cancel))
+        Ok(Session::new(program, self.limits, self.options, request.cancel, request.background))
     }
 }
 

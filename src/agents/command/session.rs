@@ -3,12 +3,13 @@
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use agui_adapter::model::{AgentEvent, AgentEventKind, event::EndReason, wire::DecodeOptions};
+use bytes::BytesMut;
 use tokio::{
     process::ChildStdout,
     sync::oneshot,
     time::{Instant, timeout, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     fault::Fault,
@@ -20,6 +21,9 @@ use super::{
 
 /// Lines that are taken without a look at the cancel token: asking it takes a lock.
 const LOOK_EVERY: u64 = 64;
+
+/// A longer line is parsed where it does not hold up other runs.
+pub(super) const PARSED_IN_PLACE: usize = 256 << 10;
 
 /// What holds for every run of an agent.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +53,8 @@ pub(super) struct Session {
     limits: Limits,
     options: DecodeOptions,
     cancel: CancellationToken,
+    /// Where long lines are parsed.
+    background: TaskTracker,
     /// Lines read so far.
     line: u64,
     end: Ending,
@@ -76,7 +82,7 @@ impl Ending {
 
 /// What came next.
 enum Heard {
-    Line(bytes::BytesMut),
+    Line(BytesMut),
     /// Nothing more comes.
     Nothing,
     /// More may come from somebody who holds the pipe, and is not waited for.
@@ -89,9 +95,10 @@ impl Session {
         limits: Limits,
         options: DecodeOptions,
         cancel: CancellationToken,
+        background: TaskTracker,
     ) -> Self {
         let (line, end, ended) = (0, Ending::Open, None);
-        Self { program: Some(program), limits, options, cancel, line, end, ended }
+        Self { program: Some(program), limits, options, cancel, background, line, end, ended }
     }
 
     /// The next event; `None` = the program has ended well. After an error or `None` there is
@@ -116,7 +123,7 @@ impl Session {
         loop {
             match self.hear().await? {
                 Heard::Line(line) => {
-                    if let Some(event) = self.read(&line)? {
+                    if let Some(event) = self.read(line).await? {
                         return Ok(Some(event));
                     }
                 }
@@ -184,10 +191,18 @@ impl Session {
         }
     }
 
-    fn read(&mut self, line: &[u8]) -> Result<Option<AgentEvent>, Fault> {
+    /// Waits for a long line too: the next one is not read before.
+    async fn read(&mut self, line: BytesMut) -> Result<Option<AgentEvent>, Fault> {
         self.line += 1;
-        let event = output::read(line, self.options)
-            .map_err(|what| Fault::BadLine { line: self.line, what })?;
+        let options = self.options;
+        let event = if line.len() > PARSED_IN_PLACE {
+            let parsing = self.background.spawn_blocking(move || output::read(&line, options));
+            // It panicked, or this process is about to end.
+            parsing.await.unwrap_or_else(|error| Err(error.to_string()))
+        } else {
+            output::read(&line, options)
+        };
+        let event = event.map_err(|what| Fault::BadLine { line: self.line, what })?;
         if event.as_ref().is_some_and(ends_the_reply) {
             self.end = Ending::Complete;
         }
@@ -219,7 +234,7 @@ impl Session {
             }
         }
         let rest = program.stdout.rest();
-        let event = self.read(&rest)?;
+        let event = self.read(rest).await?;
         if event.is_some() {
             // Asked again, it says that nothing more comes.
             self.program = None;

@@ -173,3 +173,45 @@ async fn every_line_of_a_fast_program_arrives_in_order() {
         assert_eq!(event.kind, Kind::Custom { name: "n".to_owned(), value: n.into() });
     }
 }
+
+#[test]
+fn a_long_line_is_parsed_beside_the_runtimes_threads_and_in_its_turn() {
+    let long = session::PARSED_IN_PLACE;
+    let script = format!(
+        r#"echo '{{"type":"CUSTOM","name":"n","value":1}}'
+        printf '{{"type":"CUSTOM","name":"n","value":"%0{long}d"}}\n' 2
+        echo '{{"type":"CUSTOM","name":"n","value":3}}'
+        exec sleep 600"#
+    );
+    // One thread for what blocks, and that is taken.
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(1).build().unwrap();
+    let (let_go, taken) = std::sync::mpsc::channel::<()>();
+    let holding = runtime.spawn_blocking(move || taken.recv());
+    runtime.block_on(async {
+        let request = request();
+        let background = request.background.clone();
+        let mut stream = agent(&script, Duration::ZERO).run(request);
+        let first = stream.next().await;
+        // The keeper is there from the start, the parsing comes to it.
+        let parsing = async {
+            while background.len() < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let early = tokio::select! {
+            biased;
+            early = stream.next() => Some(early),
+            () = parsing => None,
+        };
+        assert!(early.is_none(), "parsed in place");
+        let_go.send(()).unwrap();
+        holding.await.unwrap().unwrap();
+        let events = [first, stream.next().await, stream.next().await];
+        let values = events.map(|event| match event.unwrap().unwrap().kind {
+            Kind::Custom { value, .. } => value,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(values, [json!(1), json!("0".repeat(long - 1) + "2"), json!(3)]);
+    });
+}
