@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::support::{
     expected::{started, success, text},
-    input, resume, script,
+    input,
+    log::Captured,
+    resume, script,
     server::{TestServer, events},
 };
 
@@ -78,4 +80,24 @@ async fn only_the_boolean_true_approves() {
         let expected = [started(&thread, "r2"), denied.clone(), success(&thread, "r2")];
         assert_eq!(found, expected, "{payload}");
     }
+}
+
+#[tokio::test]
+async fn a_line_that_is_skipped_however_often_is_one_warning_of_the_run() {
+    let misfit = r#"{"@":"state","patch":[{"op":"remove","path":"/x"}]}"#;
+    let often = format!(r#"{{"@":"repeat","times":50,"line":{misfit}}}"#);
+    let log = Captured::at(tracing::Level::WARN);
+    let lines = [r#"{"type":"AGENT_START"}"#, &often, misfit, r#"{"type":"AGENT_END"}"#];
+    let server = TestServer::of_yaml(&script(&lines)).await;
+    for run in ["r1", "r2"] {
+        let events = server.run("/agui/a", &input("t", run)).await;
+        assert_eq!(events, [started("t", run), success("t", run)]);
+    }
+    let text = log.text();
+    let warned: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.split_once("a line of the script was skipped ")?.1))
+        .collect();
+    let line = |n| format!("script.line={n} fault=\"a patch that does not apply was left out\"");
+    assert_eq!(warned, [line(2), line(3), line(2), line(3)]);
 }

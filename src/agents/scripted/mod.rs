@@ -12,7 +12,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use agui_adapter::{
     model::{AgentEvent, AgentEventKind, event::EndReason, wire::DecodeOptions},
@@ -102,6 +102,7 @@ fn play(script: Arc<Script>, request: AgentRequest) -> AgentStream {
         let cancel = request.cancel.clone();
         let mut values = Values::new(request);
         let mut pace = Pace::default();
+        let mut skipped = Skipped::default();
         for (step, n) in script.play() {
             if pace.step(&cancel).await == Told::Stop {
                 yield Ok(interrupted());
@@ -112,7 +113,7 @@ fn play(script: Arc<Script>, request: AgentRequest) -> AgentStream {
                 Action::Emit(source) => {
                     match source.event(&mut values).and_then(|event| follow(event, &mut values)) {
                         Ok(event) => yield Ok(event),
-                        Err(fault) => skip(step.line, &fault),
+                        Err(fault) => skipped.note(step.line, &fault),
                     }
                 }
                 Action::Sleep(duration) => {
@@ -195,8 +196,18 @@ fn follow(event: AgentEvent, values: &mut Values) -> Result<AgentEvent, String> 
     Ok(event)
 }
 
-fn skip(line: usize, fault: &str) {
-    tracing::warn!(script.line = line, fault, "a line of the script was skipped");
+/// The lines that a run skipped: each is a warning once, however often it is repeated.
+#[derive(Default)]
+struct Skipped(HashSet<usize>);
+
+impl Skipped {
+    fn note(&mut self, line: usize, fault: &str) {
+        if self.0.insert(line) {
+            tracing::warn!(script.line = line, fault, "a line of the script was skipped");
+        } else {
+            tracing::debug!(script.line = line, fault, "a line of the script was skipped again");
+        }
+    }
 }
 
 fn interrupted() -> AgentEvent {
