@@ -8,8 +8,7 @@ pub(super) fn run(arguments: &ConfigArguments) -> Result<(), Failure> {
     for warning in &configured.warnings {
         print_aside(&format!("warning: {warning}"));
     }
-    print(&format!("{}\n", summary(&configured)));
-    Ok(())
+    print(&format!("{}\n", summary(&configured)))
 }
 
 /// What would be served, in one line.

@@ -18,8 +18,7 @@ pub(super) struct InitArguments {
 pub(super) fn run(arguments: &InitArguments) -> Result<(), Failure> {
     let file = &arguments.file;
     if file == Path::new("-") {
-        print(STARTER);
-        return Ok(());
+        return print(STARTER);
     }
     let unavailable = |message: String| Failure::new(UNAVAILABLE, anyhow!(message));
     let shown = file.display();
@@ -33,6 +32,5 @@ pub(super) fn run(arguments: &InitArguments) -> Result<(), Failure> {
     })?;
     made.write_all(STARTER.as_bytes())
         .map_err(|error| unavailable(format!("{shown} cannot be written: {error}")))?;
-    print(&format!("wrote {shown}; next: agentscope-agui serve --config {shown}\n"));
-    Ok(())
+    print(&format!("wrote {shown}; next: agentscope-agui serve --config {shown}\n"))
 }

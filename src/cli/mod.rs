@@ -13,6 +13,7 @@ use std::{
     process::ExitCode,
 };
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::config::{self, Source};
@@ -95,10 +96,7 @@ pub fn run() -> ExitCode {
         Some(Command::Init(arguments)) => init::run(&arguments),
         Some(Command::Health(arguments)) => health::run(&arguments),
         Some(Command::Convert(arguments)) => convert::run(&arguments),
-        Some(Command::Schema) => {
-            print(&format!("{:#}\n", config::json_schema()));
-            Ok(())
-        }
+        Some(Command::Schema) => print(&format!("{:#}\n", config::json_schema())),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -117,11 +115,15 @@ fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
-/// Writes to the terminal what is no log.
-fn print(text: &str) {
-    if !matches!(write_out(text.as_bytes()), Ok(Reader::Reads)) {
-        tracing::debug!("nobody reads standard output");
+/// Writes what a command was asked for to standard output; a reader that has seen enough is no
+/// failure, a full disk is one.
+fn print(text: &str) -> Result<(), Failure> {
+    let written = write_out(text.as_bytes()).context("standard output cannot be written");
+    match written.map_err(|error| Failure::new(UNAVAILABLE, error))? {
+        Reader::Reads => {}
+        Reader::Gone => tracing::debug!("nobody reads standard output"),
     }
+    Ok(())
 }
 
 /// Who stands at the other end of standard output.

@@ -64,7 +64,8 @@ async fn serve(config: Config, agents: Registry) -> anyhow::Result<()> {
     let address = bound.local_addr();
     tracing::info!(address = %address, "listening");
     if let Some(example) = example {
-        super::print(&example.line(address));
+        // A server serves whether or not somebody reads what to try first.
+        super::print(&example.line(address)).ok();
     }
     bound.serve(drain, stop).await;
     tracing::info!("stopped");

@@ -120,6 +120,26 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["init", "-"][..], &["schema"], &["check"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = program(arguments).stdout(full).output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "error: standard output cannot be written: No space left on device (os error 28)\n",
+            "{arguments:?}"
+        );
+        assert_eq!(output.status.code(), Some(69), "{arguments:?}");
+        // A pipe that nobody reads any more.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = program(arguments).stdout(writer).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_outside_has_exit_codes_of_its_own() {
     let (code, message) = failure(&["serve", "--config", "-"], "server: {prot: 1}\n");
     assert_eq!(code, 78);
