@@ -171,7 +171,8 @@ impl Binder<'_> {
         None
     }
 
-    /// An entry of a map: one that exists, the longest name first, else one token in lower case.
+    /// An entry of a map: one that exists, the longest name first, else a new one. Its name is one
+    /// token in lower case, but names of a program's variables are taken as they are.
     fn find_entry<'k>(
         &self,
         kind: &'k Kind,
@@ -186,8 +187,10 @@ impl Binder<'_> {
             .filter_map(|name| Some((spelled(name, tokens)?, name.clone())))
             .collect();
         names.sort_by(|a, b| b.cmp(a));
-        if let Some(first) = tokens.first().filter(|token| !token.is_empty()) {
-            names.push((1, first.to_ascii_lowercase()));
+        match tokens.first() {
+            Some(_) if matches!(kind, Kind::Text) => names.push((tokens.len(), tokens.join("_"))),
+            Some(first) if !first.is_empty() => names.push((1, first.to_ascii_lowercase())),
+            _ => {}
         }
         for (used, name) in names {
             steps.push(Step::Key(name));

@@ -216,6 +216,25 @@ fn an_unknown_name_under_our_prefixes_lists_the_valid_ones() {
 }
 
 #[test]
+fn a_programs_variables_keep_their_names() {
+    let file = "agentscope: {agents: {c: {type: command, command: sh, env: {Mode: a}}}}\n";
+    let loaded = load(
+        file,
+        &[
+            ("AGENTSCOPE_AGENTS_C_ENV_MODE", "b"),
+            ("AGENTSCOPE_AGENTS_C_ENV_MODE_2", "c"),
+            ("AGENTSCOPE_AGENTS_C_ENV_MODEL_KEY", "d"),
+            ("AGENTSCOPE_AGENTS_C_ENV_http_proxy", "e"),
+        ],
+    );
+    let config = loaded.expect("valid").config;
+    let AgentKind::Command(command) = &config.agents["c"].kind else { panic!("no program") };
+    let env: Vec<(&str, &str)> =
+        command.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(env, [("MODEL_KEY", "d"), ("MODE_2", "c"), ("Mode", "b"), ("http_proxy", "e")]);
+}
+
+#[test]
 fn names_of_others_are_ignored_with_one_warning() {
     let loaded = load(
         "",
