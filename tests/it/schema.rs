@@ -1,7 +1,11 @@
 //! The JSON Schema of the configuration against the loader: both refuse the same broken files and
 //! take the same odd ones.
 
-use std::sync::LazyLock;
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+    sync::LazyLock,
+};
 
 use agentscope_agui::config;
 use jsonschema::Validator;
@@ -72,6 +76,9 @@ fn what_the_loader_refuses_the_schema_refuses() {
         "server: {host: 1}",
         "server: {host: ''}",
         "server: {host: 'http://x'}",
+        "server: {host: 'a b'}",
+        "server: {host: 'a^b'}",
+        "server: {host: 'a,b'}",
         "server: {host: 'localhost:80'}",
         "server: {host: '[::1]'}",
         "server: {auth: none}",
@@ -151,6 +158,9 @@ fn what_the_loader_refuses_the_schema_refuses() {
             "{type: scripted, script: ~}",
             "{type: scripted, turns: []}",
             "{type: scripted, turns: [{events: ['{}']}], script: x.jsonl}",
+            "{type: command}",
+            "{type: command, command: ~}",
+            "{type: command, command: ''}",
             "{type: scripted, turns: [{events: ['{}']}], name: 4.10}",
             "{type: scripted, turns: [{events: ['{}']}], modle: x}",
             "{type: scripted, turns: [{events: ['{}']}], agui: {echo-input: true}}",
@@ -187,6 +197,9 @@ fn what_the_loader_takes_the_schema_takes() {
         "server: {request-body-limit: 16 mb}",
         "server: {host: '::'}",
         "server: {host: agui.internal}",
+        "server: {host: my_host-2}",
+        "server: {host: bücher.example}",
+        "server: {host: 例え.テスト}",
         "server: {auth: {type: Trusted_Header}}",
         "server: {auth: {type: none}}",
         "agentscope: {agui: , agents: }",
@@ -223,4 +236,36 @@ fn what_the_loader_takes_the_schema_takes() {
         assert!(loaded.is_ok(), "the loader refuses {text}: {}", loaded.unwrap_err());
         assert_eq!(schema_faults(&text), Vec::<String>::new(), "{text}");
     }
+}
+
+/// All patterns of a schema.
+fn patterns(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            found.extend(members.get("pattern").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| patterns(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| patterns(item, found)),
+        _ => {}
+    }
+}
+
+/// Validators written in Python use its own regular expressions and refuse a schema as a whole for
+/// one that they do not know.
+#[test]
+fn python_knows_every_pattern_too() {
+    let mut found = Vec::new();
+    patterns(&config::json_schema(), &mut found);
+    let program = "import json, re, sys\nfor p in json.load(sys.stdin): re.compile(p)";
+    let mut python = Command::new("python3")
+        .args(["-W", "error", "-c", program])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = serde_json::to_vec(&found).unwrap();
+    python.stdin.take().unwrap().write_all(&text).unwrap();
+    let output = python.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success() && found.len() > 10, "{found:?}");
 }

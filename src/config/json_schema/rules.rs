@@ -30,6 +30,8 @@ const RULES: &[(&str, Rule)] = &[
     ("agentscope.agents", agent_ids),
     ("agents.*(scripted)", || one_of(&["turns", "script"])),
     ("agents.*(scripted).turns", || json!({ "minItems": 1 })),
+    ("agents.*(command)", || present("command")),
+    ("agents.*(command).command", || json!({ "minLength": 1 })),
     ("turns[]", || one_of(&["script", "events"])),
     ("when.always", not_false),
 ];
@@ -50,9 +52,13 @@ pub(super) fn names(place: &str, path: &str) -> bool {
     path.strip_suffix(place).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// An address of the sixth version has colons; whether it is one is for the loader to say.
+/// Letters of all scripts make a name. Not every reader of patterns has a class for them, so what
+/// is excluded is named; whether the rest are letters is for the loader to say, as is whether
+/// something with colons is an address.
 fn host() -> Value {
-    written_as(r"^([\p{L}\p{N}._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
+    written_as(
+        r"^([^\s\x00-,/:-@\[-\^`{-\x7f]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$",
+    )
 }
 
 fn path_prefix() -> Value {
