@@ -86,7 +86,7 @@ impl Default for AguiConfig {
 pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
     let default = AguiConfig::default();
     let flag = |key: &str, default| block.boolean(key).unwrap_or(default);
-    let threads = threads::read(block, faults);
+    let threads = threads::read(block);
     let config = AguiConfig {
         path_prefix: path_prefix(block, default.path_prefix, faults),
         cors_enabled: flag("cors-enabled", default.cors_enabled),

@@ -7,7 +7,7 @@ mod rules;
 use serde_json::{Map, Value, json};
 
 use super::{
-    keys,
+    keys, scalar,
     schema::{Key, Kind, Variant, canonical},
 };
 
@@ -18,6 +18,8 @@ const FALSE: &str = r"^\s*([fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF]|0)\s*$";
 /// No key takes a negative number.
 const INTEGER: &str = r"^\s*\+?[0-9]+\s*$";
 const DURATION: &str = r"^\s*(\+?[0-9]+|([0-9]+(\.[0-9]{1,3})?([mM][sS]|[sSmMhHdD]))+|[pP](?=.)([0-9]+(\.[0-9]{1,3})?[dD])?([tT]([0-9]+(\.[0-9]{1,3})?[hHmMsS])+)?)\s*$";
+/// So many digits of a unit that it is more than ten years, unless a placeholder comes before.
+const TOO_LONG: &str = r"^[^$]*([1-9][0-9]{4,}(\.[0-9]+)?[dD]|[1-9][0-9]{5,}(\.[0-9]+)?[hH]|[1-9][0-9]{7,}(\.[0-9]+)?[mM](?![sS])|[1-9][0-9]{9,}(\.[0-9]+)?[sS]|[1-9][0-9]{12,}(\.[0-9]+)?[mM][sS]|[1-9][0-9]{12,}\s*$)";
 const SIZE: &str = r"^\s*0*[1-9][0-9]*\s*([kKmMgG]?[bB]|[kKmMgG][iI][bB])?\s*$";
 
 /// JSON Schema (2020-12) of the configuration file.
@@ -39,7 +41,11 @@ fn of(kind: &Kind, path: &str) -> Value {
             { "type": "integer", "minimum": min, "maximum": max }, written_as(INTEGER),
         ] }),
         Kind::Duration => {
-            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, written_as(DURATION)] })
+            let mut text = written_as(DURATION);
+            text["not"] = json!({ "pattern": TOO_LONG });
+            json!({ "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": scalar::LONGEST_MS }, text,
+            ] })
         }
         Kind::Size => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, written_as(SIZE)] }),
         Kind::Text | Kind::Verbatim => json!({ "type": "string" }),

@@ -4,6 +4,9 @@ use config::ValueKind;
 
 use super::schema::{Kind, canonical};
 
+/// Longest duration: ten years. Times beyond what clocks and dates can hold are slips.
+pub const LONGEST_MS: i64 = 10 * 365 * 86_400_000;
+
 /// The value of a text, or `None` when the text is not of this kind. Durations become
 /// milliseconds, sizes bytes, choices the listed name.
 pub fn parse(kind: &Kind, text: &str) -> Option<ValueKind> {
@@ -13,7 +16,7 @@ pub fn parse(kind: &Kind, text: &str) -> Option<ValueKind> {
             let number: i64 = text.trim().parse().ok()?;
             (*min..=*max).contains(&number).then_some(ValueKind::I64(number))
         }
-        Kind::Duration => duration_ms(text).map(ValueKind::I64),
+        Kind::Duration => duration_ms(text).filter(|ms| *ms <= LONGEST_MS).map(ValueKind::I64),
         Kind::Size => size_bytes(text).map(ValueKind::I64),
         Kind::Text | Kind::Verbatim | Kind::Any => Some(ValueKind::String(text.to_owned())),
         Kind::Choice(names) => names
@@ -191,6 +194,12 @@ mod tests {
             assert_eq!(duration_ms(text), None, "{text}");
         }
         assert_eq!(duration_ms("9223372036854775807d"), None);
+    }
+
+    #[test]
+    fn a_duration_has_at_most_ten_years() {
+        assert_eq!(parse(&Kind::Duration, "3650d"), Some(ValueKind::I64(LONGEST_MS)));
+        assert_eq!(parse(&Kind::Duration, "315360000001"), None);
     }
 
     #[test]

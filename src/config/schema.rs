@@ -77,7 +77,9 @@ impl Kind {
         match self {
             Kind::Bool => "true or false".to_owned(),
             Kind::Int { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::Duration => "a duration such as `10m`, `PT10M` or milliseconds".to_owned(),
+            Kind::Duration => {
+                "a duration such as `10m`, `PT10M` or milliseconds, at most ten years".to_owned()
+            }
             Kind::Size => "a size such as `16MiB` or a number of bytes".to_owned(),
             Kind::Text | Kind::Verbatim => "text".to_owned(),
             Kind::Choice(names) => format!("one of {}", names.join(", ")),

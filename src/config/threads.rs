@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::tree::{Block, Faults};
+use super::tree::Block;
 
 /// What the server remembers of threads, and how it treats what waits on them.
 #[derive(Clone, Debug)]
@@ -53,19 +53,12 @@ impl Default for ThreadsConfig {
     }
 }
 
-/// Longest `interrupt-ttl`: ten years. Beyond the year 9999 there is no `expiresAt`.
-const LONGEST_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-
 /// Reads the keys.
-pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ThreadsConfig {
+pub(super) fn read(block: &Block<'_>) -> ThreadsConfig {
     let default = ThreadsConfig::default();
     let session_timeout = block
         .integer("session-timeout-minutes")
         .map(|minutes: u64| (minutes > 0).then(|| Duration::from_secs(minutes.saturating_mul(60))));
-    let interrupt_ttl = block.duration("interrupt-ttl").unwrap_or(default.interrupt_ttl);
-    if interrupt_ttl.is_some_and(|ttl| ttl > LONGEST_TTL) {
-        faults.value(&block.at("interrupt-ttl"), "at most ten years; 0 = for ever");
-    }
     ThreadsConfig {
         server_side_memory: block
             .boolean("server-side-memory")
@@ -77,7 +70,7 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> ThreadsConfig 
         max_parked_threads: block
             .integer("max-parked-threads")
             .unwrap_or(default.max_parked_threads),
-        interrupt_ttl,
+        interrupt_ttl: block.duration("interrupt-ttl").unwrap_or(default.interrupt_ttl),
         on_unanswered_interrupts: match block.text("on-unanswered-interrupts") {
             Some("cancel") => OnUnanswered::Cancel,
             _ => default.on_unanswered_interrupts,

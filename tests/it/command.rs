@@ -409,8 +409,7 @@ async fn a_program_that_closes_its_stdout_and_goes_on_is_ended() {
     let words = "a program closed its stdout and went on; it is ended";
     let ids: Vec<&str> =
         log.lines().filter_map(|line| Some(line.split_once(words)?.1.trim())).collect();
-    let expected =
-        format!("request.id=\"{request}\" thread.id=\"t\" run.id=\"r\" agent.id=\"a\"");
+    let expected = format!("request.id=\"{request}\" thread.id=\"t\" run.id=\"r\" agent.id=\"a\"");
     assert_eq!(ids, [expected]);
     assert_eq!(to_the_end(line.answer().await).await, "");
 }

@@ -86,7 +86,7 @@ fn every_fault_of_a_file_is_told_at_once_with_its_place() {
          test.yaml:6:5: agentscope.agui.pathPrefix: unknown key; keys are written in kebab-case: \
          `path-prefix`\n  6 |     pathPrefix: /x\n    |     ^\n\
          test.yaml:7:18: agentscope.agui.run-timeout: expected a duration such as `10m`, `PT10M` \
-         or milliseconds, found `soon`\n  7 |     run-timeout: soon\n    |                  ^\n\
+         or milliseconds, at most ten years, found `soon`\n  7 |     run-timeout: soon\n    |                  ^\n\
          test.yaml:8:22: agentscope.agui.subagent-events: expected one of auto, attributed, \
          custom, native, found `attribted`; did you mean `attributed`?\n  8 |     \
          subagent-events: attribted\n    |                      ^"
@@ -132,7 +132,8 @@ fn combinations_that_cannot_work_are_refused() {
     );
     assert_eq!(
         one("    interrupt-ttl: 3651d\n"),
-        "test.yaml:3:20: agentscope.agui.interrupt-ttl: at most ten years; 0 = for ever\n  3 |     \
+        "test.yaml:3:20: agentscope.agui.interrupt-ttl: expected a duration such as `10m`, `PT10M` \
+         or milliseconds, at most ten years, found `3651d`\n  3 |     \
          interrupt-ttl: 3651d\n    |                    ^"
     );
 }

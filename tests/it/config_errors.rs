@@ -76,7 +76,7 @@ fn values_out_of_range() {
             "test.yaml:3:24: server.max-concurrent-runs: expected a whole number from 1 to \
              1000000000, found `0`",
             "test.yaml:6:25: agentscope.agui.heartbeat-interval: expected a duration such as \
-             `10m`, `PT10M` or milliseconds, found `-5s`",
+             `10m`, `PT10M` or milliseconds, at most ten years, found `-5s`",
             "test.yaml:7:19: agentscope.agui.cors-enabled: expected true or false, found `maybe`",
             "test.yaml:8:18: agentscope.agui.path-prefix: a prefix begins with `/`, does not end \
              with it, and has only letters, digits, `-`, `_`, `.` and `~` between",

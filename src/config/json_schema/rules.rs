@@ -56,9 +56,7 @@ pub(super) fn names(place: &str, path: &str) -> bool {
 /// is excluded is named; whether the rest are letters is for the loader to say, as is whether
 /// something with colons is an address.
 fn host() -> Value {
-    written_as(
-        r"^([^\s\x00-,/:-@\[-\^`{-\x7f]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$",
-    )
+    written_as(r"^([^\s\x00-,/:-@\[-\^`{-\x7f]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
 }
 
 fn path_prefix() -> Value {
