@@ -156,13 +156,23 @@ impl Sequencer {
         owner: OwnerId,
         body: impl FnOnce(Option<SubagentRunId>) -> Body,
     ) {
+        self.emit_with(owner, Object::new(), body);
+    }
+
+    /// The same with metadata.
+    pub(crate) fn emit_with(
+        &mut self,
+        owner: OwnerId,
+        metadata: Object,
+        body: impl FnOnce(Option<SubagentRunId>) -> Body,
+    ) {
         if self.ended {
             return;
         }
         self.start_run();
         self.flush_call_ends(owner);
         let tag = self.tag(owner);
-        self.out.push(Event::new(body(tag)));
+        self.out.push(with_metadata(body(tag), metadata));
     }
 
     /// More text of a block; opens its message at the first character (TXT-7). Text closes
