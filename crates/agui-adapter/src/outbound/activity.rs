@@ -1,5 +1,7 @@
 //! Activities, and the assistant's own media, which are shown as activities.
 
+use std::collections::HashMap;
+
 use agui_protocol::{Body, MessageId, PatchOperation};
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,7 +27,9 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Activities {
     shown: Vec<Shown>,
-    media: Vec<Media>,
+    media: HashMap<OwnerId, Vec<Media>>,
+    /// How many media began.
+    begun: u64,
     /// About how many bytes are kept of the media.
     kept: usize,
 }
@@ -47,6 +51,8 @@ impl Activities {
 }
 
 struct Media {
+    /// Its place among all media.
+    place: u64,
     owner: OwnerId,
     reply: String,
     block: String,
@@ -190,13 +196,15 @@ fn change_media(
     context: &mut StreamContext,
     change: impl FnOnce(&mut Media, usize),
 ) {
-    let Activities { media, kept, .. } = &mut context.activities;
+    let Activities { media, kept, begun, .. } = &mut context.activities;
+    let media = media.entry(owner).or_default();
     let room = MAX_GATHERED.saturating_sub(*kept);
-    let known =
-        media.iter().rposition(|m| m.owner == owner && m.block == block && m.reply == reply);
+    let known = media.iter().rposition(|m| m.block == block && m.reply == reply);
     let at = known.unwrap_or(media.len());
     if known.is_none() {
+        *begun += 1;
         let new = Media {
+            place: *begun,
             owner,
             reply: reply.to_owned(),
             block: block.to_owned(),
@@ -217,8 +225,8 @@ fn change_media(
 }
 
 fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamContext) {
-    let media = &mut context.activities.media;
-    let known = media.iter().position(|m| m.owner == owner && m.block == block && m.reply == reply);
+    let Some(media) = context.activities.media.get_mut(&owner) else { return };
+    let known = media.iter().position(|m| m.block == block && m.reply == reply);
     if let Some(at) = known {
         let media = media.remove(at);
         context.activities.kept -= media.kept();
@@ -250,14 +258,15 @@ fn show(media: Media, context: &mut StreamContext) {
 impl StreamContext {
     /// Shows the media of an owner whose blocks were never ended.
     pub(super) fn flush_media(&mut self, owner: Option<OwnerId>) {
-        let all = std::mem::take(&mut self.activities.media);
-        for media in all {
-            if owner.is_none_or(|owner| media.owner == owner) {
-                self.activities.kept -= media.kept();
-                show(media, self);
-            } else {
-                self.activities.media.push(media);
-            }
+        let media = &mut self.activities.media;
+        let mut ended = match owner {
+            Some(owner) => media.remove(&owner).unwrap_or_default(),
+            None => std::mem::take(media).into_values().flatten().collect(),
+        };
+        ended.sort_by_key(|media| media.place);
+        for media in ended {
+            self.activities.kept -= media.kept();
+            show(media, self);
         }
     }
 }

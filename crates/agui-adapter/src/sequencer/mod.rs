@@ -69,6 +69,8 @@ pub(crate) struct Sequencer {
     ended: bool,
     owners: Vec<Owner>,
     calls: Vec<call::Call>,
+    /// The first owner of a call under each of the agents' own ids.
+    holders: HashMap<String, OwnerId>,
     /// Calls that the thread knows, under the client's ids.
     used: HashMap<ToolCallId, KnownCall>,
     /// Calls that this run's resume answers and that have no answer yet, and those that an earlier
@@ -109,6 +111,7 @@ impl Sequencer {
             ended: false,
             owners: vec![Owner::root()],
             calls: Vec::new(),
+            holders: HashMap::new(),
             used,
             resumed,
             shows_args,

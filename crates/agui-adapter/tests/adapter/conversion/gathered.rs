@@ -92,3 +92,28 @@ fn of_many_results_without_end_the_first_are_kept() {
     let cut = results.iter().filter(|line| line.contains("originalBytes\":1048576")).count();
     assert_eq!((results.len(), whole, cut), (64, 31, 33));
 }
+
+/// Each of these would take minutes if an event were compared with all children that are there.
+#[test]
+fn a_child_among_thousands_costs_no_more_than_a_child_alone() {
+    const CHILDREN: usize = 60_000;
+    let child = |at: usize, line: String| wire(from(&format!("main/s{at}"), line).remove(0));
+    let mut events = vec![wire(start())];
+    for at in 0..CHILDREN {
+        events
+            .push(child(at, python("TEXT_BLOCK_DELTA", json!({ "block_id": "b", "delta": "x" }))));
+        events.push(child(at, call_start(&format!("c{at}"), "f")));
+    }
+    // The root speaks of a child's call, and a child goes on.
+    events.extend([wire(result_end("c59999", "success")), child(7, text("y")), wire(end())]);
+    let events = Run::default().convert(&events).events;
+    let count =
+        |kind: &str| events.iter().filter(|event| event.event_type().as_str() == kind).count();
+    let counts = ["SUBAGENT_STARTED", "TEXT_MESSAGE_END", "TOOL_CALL_END", "SUBAGENT_FINISHED"];
+    assert_eq!(counts.map(count), [CHILDREN, CHILDREN + 1, CHILDREN, CHILDREN]);
+    let ends = events.iter().rev().skip(1).step_by(2).take(3).map(|event| json!(event));
+    let ends: Vec<_> = ends.map(|event| event["subagentRunId"].clone()).collect();
+    let begun = events.iter().filter(|event| event.event_type().as_str() == "SUBAGENT_STARTED");
+    let begun: Vec<_> = begun.take(3).map(|event| json!(event)["subagentRunId"].clone()).collect();
+    assert_eq!(ends, begun);
+}
