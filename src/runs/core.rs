@@ -319,7 +319,7 @@ impl State {
             return;
         }
         // Of a message that is not complete yet the client has a part at most.
-        let open = self.adapter.open_items().starts().iter();
+        let open = self.adapter.open_items().starts();
         let open: HashSet<&MessageId> = open.filter_map(message_of).collect();
         let messages = self.adapter.transcript().messages().map(Message::id);
         let seen = messages.filter(|id| !open.contains(id)).cloned().collect();

@@ -114,7 +114,7 @@ impl Connect {
         let (thread_id, run_id) = (self.thread_id.clone(), self.run_id.clone());
         let mut view = View::joining(self.peer, &self.options, thread_id, run_id);
         let reopened = match self.peer {
-            Peer::Current => open.starts().to_vec(),
+            Peer::Current => open.starts().cloned().collect(),
             Peer::Legacy => streamed_anew(&mut snapshot.messages, open, &self.options),
         };
         let mut events = self.head(snapshot);
@@ -167,7 +167,7 @@ fn streamed_anew(
     open: &OpenItems,
     options: &AdapterOptions,
 ) -> Vec<Event> {
-    let is_open: HashSet<&ToolCallId> = open.starts().iter().filter_map(started_call).collect();
+    let is_open: HashSet<&ToolCallId> = open.starts().filter_map(started_call).collect();
     let mut arguments: HashMap<ToolCallId, String> = HashMap::new();
     for message in messages {
         let Message::Assistant { tool_calls, .. } = message else { continue };

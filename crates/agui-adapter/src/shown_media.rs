@@ -36,17 +36,24 @@ pub(crate) fn named(name: &str) -> Value {
 
 /// Content of the activity that shows media which no message can hold.
 pub(crate) fn media_activity(source: MediaSource, name: Option<&str>) -> Object {
-    let media_type = source.media_type().unwrap_or(UNKNOWN_MEDIA).to_owned();
-    let mut content = Object::new();
-    content.insert("mediaType".to_owned(), media_type.into());
-    if let Some(name) = name {
-        content.insert("name".to_owned(), name.into());
-    }
+    let mut content = unsendable_media(source.media_type().map(str::to_owned), name);
     let (key, value) = match source {
         MediaSource::Base64 { data, .. } => ("data", data),
         MediaSource::Url { url, .. } => ("url", url),
     };
     content.insert(key.to_owned(), value.into());
+    content
+}
+
+/// The same without the media, for those that no frame can hold.
+pub(crate) fn unsendable_media(media_type: Option<String>, name: Option<&str>) -> Object {
+    let media_type = media_type.filter(|text| !text.is_empty());
+    let mut content = Object::new();
+    let media_type = media_type.unwrap_or_else(|| UNKNOWN_MEDIA.to_owned());
+    content.insert("mediaType".to_owned(), media_type.into());
+    if let Some(name) = name {
+        content.insert("name".to_owned(), name.into());
+    }
     content
 }
 

@@ -1,10 +1,16 @@
 //! Activities, and the assistant's own media, which are shown as activities.
 
+use std::collections::HashMap;
+
 use agui_protocol::{Body, MessageId, PatchOperation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{context::StreamContext, media::MediaData};
+use super::{
+    context::StreamContext,
+    media::MediaData,
+    tool::{MAX_GATHERED, OVERHEAD},
+};
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
@@ -13,15 +19,19 @@ use crate::{
     },
     names::MEDIA_ACTIVITY,
     sequencer::OwnerId,
-    shown_media::media_activity,
-    truncate,
+    shown_media::{media_activity, unsendable_media},
+    truncate::{self, MAX_FRAME, TRUNCATED},
 };
 
 /// What was shown so far.
 #[derive(Default)]
 pub(super) struct Activities {
     shown: Vec<Shown>,
-    media: Vec<Media>,
+    media: HashMap<OwnerId, Vec<Media>>,
+    /// How many media began.
+    begun: u64,
+    /// About how many bytes are kept of the media.
+    kept: usize,
 }
 
 struct Shown {
@@ -41,6 +51,8 @@ impl Activities {
 }
 
 struct Media {
+    /// Its place among all media.
+    place: u64,
     owner: OwnerId,
     reply: String,
     block: String,
@@ -144,62 +156,97 @@ pub(super) fn convert_media(event: &AgentEvent, context: &mut StreamContext) {
     match &event.kind {
         AgentEventKind::DataBlockStart { reply, block, media_type, name } => {
             end_media(owner, reply, block, context);
-            let media = open_media(owner, reply, block, context);
-            media.media_type.clone_from(media_type);
-            media.name.clone_from(name);
+            change_media(owner, reply, block, context, |media, _| {
+                media.media_type.clone_from(media_type);
+                media.name.clone_from(name);
+            });
         }
         AgentEventKind::DataBlockDelta { reply, block, media_type, data } => {
-            let media = open_media(owner, reply, block, context);
-            if media.media_type.is_none() {
-                media.media_type.clone_from(media_type);
-            }
-            match &mut media.data {
-                Some(whole) => whole.add(data),
-                None => media.data = Some(MediaData::from(data.clone())),
-            }
+            change_media(owner, reply, block, context, |media, room| {
+                if media.media_type.is_none() {
+                    media.media_type.clone_from(media_type);
+                }
+                let room = room.min(MAX_FRAME.saturating_sub(media.kept()));
+                match &mut media.data {
+                    Some(whole) => whole.add(data, room),
+                    None => media.data = Some(MediaData::new(data, room)),
+                }
+            });
         }
         AgentEventKind::DataBlockEnd { reply, block } => end_media(owner, reply, block, context),
         _ => {}
     }
 }
 
-fn open_media<'a>(
+impl Media {
+    /// About how many bytes are kept.
+    fn kept(&self) -> usize {
+        let texts = [&self.media_type, &self.name].into_iter().flatten().map(String::len);
+        let data = self.data.as_ref().map_or(0, MediaData::kept);
+        OVERHEAD + self.reply.len() + self.block.len() + texts.sum::<usize>() + data
+    }
+}
+
+/// Changes a medium, which is given the number of bytes for which there is room. A medium for
+/// which there is none is left out.
+fn change_media(
     owner: OwnerId,
     reply: &str,
     block: &str,
-    context: &'a mut StreamContext,
-) -> &'a mut Media {
-    let media = &mut context.activities.media;
-    let known = media.iter().position(|m| m.owner == owner && m.block == block && m.reply == reply);
-    let at = known.unwrap_or_else(|| {
-        media.push(Media {
+    context: &mut StreamContext,
+    change: impl FnOnce(&mut Media, usize),
+) {
+    let Activities { media, kept, begun, .. } = &mut context.activities;
+    let media = media.entry(owner).or_default();
+    let room = MAX_GATHERED.saturating_sub(*kept);
+    let known = media.iter().rposition(|m| m.block == block && m.reply == reply);
+    let at = known.unwrap_or(media.len());
+    if known.is_none() {
+        *begun += 1;
+        let new = Media {
+            place: *begun,
             owner,
             reply: reply.to_owned(),
             block: block.to_owned(),
             media_type: None,
             name: None,
             data: None,
-        });
-        media.len() - 1
-    });
-    &mut media[at]
+        };
+        if new.kept() > room {
+            return context.note("a medium was left out: too much is kept of others without end");
+        }
+        *kept += new.kept();
+        media.push(new);
+    }
+    let one = &mut media[at];
+    let before = one.kept();
+    change(one, MAX_GATHERED.saturating_sub(*kept));
+    *kept = *kept - before + one.kept();
 }
 
 fn end_media(owner: OwnerId, reply: &str, block: &str, context: &mut StreamContext) {
-    let media = &mut context.activities.media;
-    let known = media.iter().position(|m| m.owner == owner && m.block == block && m.reply == reply);
+    let Some(media) = context.activities.media.get_mut(&owner) else { return };
+    let known = media.iter().position(|m| m.block == block && m.reply == reply);
     if let Some(at) = known {
         let media = media.remove(at);
+        context.activities.kept -= media.kept();
         show(media, context);
     }
 }
 
 fn show(media: Media, context: &mut StreamContext) {
     let Some(data) = media.data else { return };
-    let source = data.into_whole().typed(media.media_type);
-    let content = media_activity(source, media.name.as_deref());
+    let (content, cut_from) = match data.into_whole() {
+        Ok(data) => (media_activity(data.typed(media.media_type), media.name.as_deref()), None),
+        Err(length) => (unsendable_media(media.media_type, media.name.as_deref()), Some(length)),
+    };
     let message_id = context.sequencer.next_message_id();
-    context.sequencer.emit(media.owner, |subagent_run_id| Body::ActivitySnapshot {
+    let mut metadata = Object::new();
+    if let Some(length) = cut_from {
+        context.note("a medium that is longer than clients can take was left out");
+        metadata.insert(TRUNCATED.to_owned(), truncate::marker(length));
+    }
+    context.sequencer.emit_with(media.owner, metadata, |subagent_run_id| Body::ActivitySnapshot {
         message_id,
         activity_type: MEDIA_ACTIVITY.to_owned(),
         content,
@@ -211,13 +258,15 @@ fn show(media: Media, context: &mut StreamContext) {
 impl StreamContext {
     /// Shows the media of an owner whose blocks were never ended.
     pub(super) fn flush_media(&mut self, owner: Option<OwnerId>) {
-        let all = std::mem::take(&mut self.activities.media);
-        for media in all {
-            if owner.is_none_or(|owner| media.owner == owner) {
-                show(media, self);
-            } else {
-                self.activities.media.push(media);
-            }
+        let media = &mut self.activities.media;
+        let mut ended = match owner {
+            Some(owner) => media.remove(&owner).unwrap_or_default(),
+            None => std::mem::take(media).into_values().flatten().collect(),
+        };
+        ended.sort_by_key(|media| media.place);
+        for media in ended {
+            self.activities.kept -= media.kept();
+            show(media, self);
         }
     }
 }

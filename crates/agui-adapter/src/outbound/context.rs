@@ -6,8 +6,8 @@ use agui_protocol::{Body, Event, RunAgentInput, RunId, ThreadId};
 use serde_json::Value;
 
 use super::{
-    RunSetup, activity::Activities, convert, interrupt::Asks, lifecycle::Ending,
-    state::SharedState, subagent::Children, text::SentTexts, tool::Results, usage::Usage,
+    RunSetup, activity::Activities, children::Children, convert, interrupt::Asks,
+    lifecycle::Ending, state::SharedState, text::SentTexts, tool::Results, usage::Usage,
 };
 use crate::{
     model::{AgentEvent, event::Object},

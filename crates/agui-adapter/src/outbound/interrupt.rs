@@ -302,7 +302,8 @@ impl StreamContext {
                 self.send_owed_by_custom_child(&source, &call, &name, content, state);
             }
             (_, _, Some(wire)) => {
-                let (content, metadata) = (content.into_content(), result_metadata(state));
+                let metadata = result_metadata(state, &content);
+                let content = content.into_content();
                 self.sequencer.earlier_result(&wire, content, metadata);
             }
             // The call may be another one by now.

@@ -5,6 +5,7 @@
 //! downgrade) has the last word.
 
 mod activity;
+mod children;
 mod context;
 mod convert;
 mod custom;

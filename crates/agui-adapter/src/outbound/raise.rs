@@ -1,6 +1,6 @@
 //! What is open at the end of a run -> its interrupts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use agui_protocol::{Interrupt, InterruptId};
 use serde_json::{Value, json};
@@ -37,20 +37,28 @@ impl StreamContext {
         raised
     }
 
-    /// The ids of the interrupts that one owner raised.
-    pub(super) fn interrupt_ids_of(&self, owner: OwnerId) -> Vec<InterruptId> {
-        let asks = self.asks.open.iter().filter(|ask| ask.owner == owner);
-        let asks = asks.filter(|ask| !self.is_pending_at_client(ask));
-        let questions = self.asks.questions.iter().filter(|question| question.owner == owner);
-        asks.map(|ask| self.call_interrupt_id(ask))
-            .chain(questions.map(|question| self.question_interrupt_id(question)))
-            .collect()
+    /// The ids of the interrupts that each owner raised.
+    pub(super) fn interrupt_ids_by_owner(&self) -> HashMap<OwnerId, Vec<InterruptId>> {
+        let asks = self.asks.open.iter().filter(|ask| !self.is_pending_at_client(ask));
+        let asks = asks.map(|ask| (ask.owner, self.call_interrupt_id(ask)));
+        let questions = self.asks.questions.iter();
+        let questions = questions.map(|asked| (asked.owner, self.question_interrupt_id(asked)));
+        let mut ids: HashMap<_, Vec<_>> = HashMap::new();
+        for (owner, id) in asks.chain(questions) {
+            ids.entry(owner).or_default().push(id);
+        }
+        ids
     }
 
     /// Whether anything that an owner asked, or its call of the client's tool, is open.
     pub(super) fn waits(&self, owner: OwnerId) -> bool {
-        self.asks.open.iter().any(|ask| ask.owner == owner)
-            || self.asks.questions.iter().any(|question| question.owner == owner)
+        self.asking().any(|asking| asking == owner)
+    }
+
+    /// The owners of what is asked.
+    pub(super) fn asking(&self) -> impl Iterator<Item = OwnerId> {
+        let questions = self.asks.questions.iter().map(|question| question.owner);
+        self.asks.open.iter().map(|ask| ask.owner).chain(questions)
     }
 
     /// A tool of the client asks its user itself, if it has to.

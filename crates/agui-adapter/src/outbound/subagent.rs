@@ -1,7 +1,7 @@
 //! Sub-agents: which invocation a child event belongs to, and how it is shown. The only place
 //! that decides between attributed, custom and native.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use agui_protocol::SubagentRunId;
 
@@ -15,34 +15,25 @@ use crate::{
     },
     names::CANCELLED,
     options::SubagentEvents,
-    resume::Decision,
     sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId},
 };
-
-/// The invocations of a run.
-pub(super) struct Children {
-    active: HashMap<String, Vec<usize>>,
-    pub(super) list: Vec<Invocation>,
-    /// Invocations that an earlier run suspended; they go on under their ids (SUB-2).
-    suspended: Vec<(String, SubagentRunId)>,
-}
 
 /// One invocation of a sub-agent.
 pub(super) struct Invocation {
     pub(super) owner: OwnerId,
     pub(super) id: SubagentRunId,
-    key: String,
-    source: Arc<str>,
+    pub(super) key: String,
+    pub(super) source: Arc<str>,
     pub(super) name: String,
     /// AGENT_START was seen, so AGENT_END is to come.
-    started: bool,
+    pub(super) started: bool,
     pub(super) ended: bool,
     /// It ended with something asked. How it ended is told at the run's end, when it is known
     /// whether the question stands (SUB-13).
-    waiting: bool,
+    pub(super) waiting: bool,
     in_model_call: bool,
-    delegated_by: Option<CallIndex>,
-    replies: Vec<String>,
+    pub(super) delegated_by: Option<CallIndex>,
+    replies: HashSet<String>,
     /// Calls of a child shown as CUSTOM events: name and arguments so far.
     pub(super) calls: Vec<CustomCall>,
 }
@@ -64,23 +55,6 @@ pub(super) struct CustomCall {
     /// TOOL_CALL_END was sent with all arguments.
     pub(super) ended: bool,
     pub(super) answered: bool,
-}
-
-impl Children {
-    pub(super) fn new(answered: &[Decision]) -> Self {
-        let suspended = answered.iter().filter_map(|decision| {
-            let id = decision.open.interrupt.subagent_run_id.clone()?;
-            Some((decision.open.source.clone()?, id))
-        });
-        Self { active: HashMap::new(), list: Vec::new(), suspended: suspended.collect() }
-    }
-
-    fn resumed_id(&mut self, source: &str) -> Option<SubagentRunId> {
-        let at = self.suspended.iter().position(|(of, _)| of == source)?;
-        let (_, id) = self.suspended.remove(at);
-        self.suspended.retain(|(_, other)| *other != id);
-        Some(id)
-    }
 }
 
 impl StreamContext {
@@ -108,7 +82,7 @@ impl StreamContext {
     /// when one agent was delegated to twice: then the reply or the call tells them apart, and a
     /// new reply goes to the one that is between model calls.
     pub(super) fn find_child(&self, event: &AgentEvent, source: &Arc<str>) -> Option<usize> {
-        match self.children.active.get(&*key_of(event, source))?.as_slice() {
+        match self.children.active(&key_of(event, source)) {
             [] => None,
             [only] => Some(*only),
             several => Some(self.tell_apart(several, event)),
@@ -118,9 +92,8 @@ impl StreamContext {
     fn tell_apart(&self, several: &[usize], event: &AgentEvent) -> usize {
         let child = |at: usize| &self.children.list[at];
         let reply = reply_of(&event.kind);
-        let by_reply = reply.and_then(|reply| {
-            several.iter().find(|&&at| child(at).replies.iter().any(|known| known == reply))
-        });
+        let by_reply =
+            reply.and_then(|reply| several.iter().find(|&&at| child(at).replies.contains(reply)));
         let call = call_of(&event.kind);
         // Only one of them made this call.
         let by_sole_call = || {
@@ -148,15 +121,14 @@ impl StreamContext {
     /// Whether an invocation is between model calls and waits for no tool.
     fn is_idle(&self, at: usize) -> bool {
         let child = &self.children.list[at];
-        !child.in_model_call && self.sequencer.unanswered_of(child.owner).is_empty()
+        !child.in_model_call && !self.sequencer.is_waiting(child.owner)
     }
 
     fn remember_reply(&mut self, at: usize, event: &AgentEvent) {
         let Some(reply) = reply_of(&event.kind) else { return };
         let replies = &mut self.children.list[at].replies;
-        // The latest first: nearly every event repeats it.
-        if !replies.iter().rev().any(|known| known == reply) {
-            replies.push(reply.to_owned());
+        if !replies.contains(reply) {
+            replies.insert(reply.to_owned());
         }
     }
 
@@ -182,10 +154,10 @@ impl StreamContext {
         });
         let tag = (self.subagents != SubagentEvents::Custom).then(|| id.clone());
         let owner = self.sequencer.add_owner(tag, announce);
-        self.children.list.push(Invocation {
+        let at = self.children.add(Invocation {
             owner,
             id,
-            key: key.clone(),
+            key,
             source: Arc::clone(source),
             name: name.to_owned(),
             started,
@@ -193,12 +165,10 @@ impl StreamContext {
             waiting: false,
             in_model_call: false,
             delegated_by: call,
-            replies: Vec::new(),
+            replies: HashSet::new(),
             calls: Vec::new(),
         });
-        let at = self.children.list.len() - 1;
         self.remember_reply(at, event);
-        self.children.active.entry(key).or_default().push(at);
         at
     }
 
@@ -206,9 +176,7 @@ impl StreamContext {
     fn parent_of(&self, source: &str) -> OwnerId {
         let mut path = source;
         while let Some((parent, _)) = path.rsplit_once('/') {
-            let known = self.children.list.iter().rev();
-            let known = known.filter(|child| !child.ended).find(|child| *child.source == *parent);
-            if let Some(child) = known {
+            if let Some(child) = self.children.latest(parent) {
                 return child.owner;
             }
             path = parent;
@@ -223,12 +191,8 @@ impl StreamContext {
         if self.is_custom_child(parent) {
             return None;
         }
-        let taken = |call: &CallIndex| {
-            let active = self.children.list.iter().filter(|child| !child.ended);
-            active.filter_map(|child| child.delegated_by).any(|other| other == *call)
-        };
         let mut free = self.sequencer.unanswered_of(parent);
-        free.retain(|call| !taken(call));
+        free.retain(|call| !self.children.is_taken(*call));
         let answering: Vec<_> = free
             .iter()
             .copied()
@@ -285,49 +249,38 @@ impl StreamContext {
     }
 
     fn park_child(&mut self, at: usize) {
-        self.children.list[at].waiting = true;
-        let owner = self.leave_child(at);
+        let owner = self.leave_child(at, true);
         self.sequencer.close_items(owner);
     }
 
     /// A parked invocation that goes on within the run: it was answered meanwhile.
     fn wake_child(&mut self, event: &AgentEvent, source: &str) -> Option<usize> {
-        let key = key_of(event, source);
-        let at = self.children.list.iter().position(|child| child.waiting && child.key == key)?;
-        let child = &mut self.children.list[at];
-        // Its AGENT_END was seen; whether there will be another one nobody can say.
-        (child.waiting, child.ended, child.started) = (false, false, false);
-        self.children.active.entry(key.into_owned()).or_default().push(at);
-        Some(at)
+        self.children.wake(&key_of(event, source))
     }
 
     fn close_child(&mut self, at: usize, end: OwnerEnd) {
-        self.children.list[at].waiting = false;
-        let owner = self.leave_child(at);
+        let owner = self.leave_child(at, false);
         self.sequencer.end_owner(owner, end);
     }
 
     /// No further event is the invocation's.
-    fn leave_child(&mut self, at: usize) -> OwnerId {
-        let child = &mut self.children.list[at];
-        child.ended = true;
-        let (owner, key) = (child.owner, child.key.clone());
-        if let Some(active) = self.children.active.get_mut(&key) {
-            active.retain(|other| *other != at);
-        }
+    fn leave_child(&mut self, at: usize, waits: bool) -> OwnerId {
+        let owner = self.children.leave(at, waits);
         self.flush_media(Some(owner));
         owner
     }
 
     /// Ends the invocations that are still open when the run ends, the innermost first.
     pub(super) fn close_children(&mut self, how: RunClose<'_>) {
+        let mut raised = self.interrupt_ids_by_owner();
+        let waiting_for: HashSet<OwnerId> = self.asking().collect();
         for at in (0..self.children.list.len()).rev() {
             let child = &self.children.list[at];
             if child.ended && !child.waiting {
                 continue;
             }
             let (owner, waiting) = (child.owner, child.waiting);
-            let asked = self.interrupt_ids_of(owner);
+            let asked = raised.remove(&owner).unwrap_or_default();
             let end = match how {
                 RunClose::Failed(code) => OwnerEnd::Failed {
                     message: "The run failed.".to_owned(),
@@ -339,7 +292,7 @@ impl StreamContext {
                 },
                 RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
                 RunClose::Interrupted if child.started && !waiting => OwnerEnd::Suspended(asked),
-                RunClose::Success if child.started && !self.waits(owner) && !waiting => {
+                RunClose::Success if child.started && !waiting_for.contains(&owner) && !waiting => {
                     OwnerEnd::Failed {
                         message: "The sub-agent did not finish.".to_owned(),
                         code: "AGENT_ENDED_EARLY".to_owned(),
@@ -365,7 +318,7 @@ impl StreamContext {
     }
 
     fn child(&self, owner: OwnerId) -> Option<&Invocation> {
-        self.children.list.iter().find(|child| child.owner == owner)
+        self.children.place(owner).map(|at| &self.children.list[at])
     }
 
     /// The latest call under this id of a child shown as CUSTOM events.

@@ -54,7 +54,7 @@ pub(super) fn convert_child_custom(event: &AgentEvent, context: &mut StreamConte
 
 fn convert_content(event: &AgentEvent, context: &mut StreamContext) {
     let owner = context.owner_of(event);
-    let Some(at) = context.children.list.iter().position(|child| child.owner == owner) else {
+    let Some(at) = context.children.place(owner) else {
         return;
     };
     match &event.kind {
@@ -265,8 +265,7 @@ impl StreamContext {
         content: ResultContent,
         state: ResultState,
     ) {
-        let mut active = self.children.list.iter().rev().filter(|child| !child.ended);
-        let child = active.find(|child| child.source_text() == source);
+        let child = self.children.latest(source);
         let id = child.map(|child| child.id.as_str().to_owned());
         let members = result(call, name, content, state);
         send_for(source, id.as_deref(), "tool_result", "TOOL_RESULT_END", &members, self);

@@ -1,5 +1,7 @@
 //! Text and thinking blocks.
 
+use std::collections::{HashMap, HashSet};
+
 use super::context::StreamContext;
 use crate::{
     model::{AgentEvent, AgentEventKind, Origin},
@@ -10,29 +12,28 @@ use crate::{
 /// and whether an owner said anything since its last model call.
 #[derive(Default)]
 pub(super) struct SentTexts {
-    open: Vec<SentText>,
-    spoke: Vec<OwnerId>,
+    open: HashMap<OwnerId, Vec<SentText>>,
+    spoke: HashSet<OwnerId>,
 }
 
 struct SentText {
-    owner: OwnerId,
     reply: String,
     block: String,
     text: String,
 }
 
 impl SentText {
-    fn is(&self, owner: OwnerId, key: BlockKey<'_>) -> bool {
-        self.owner == owner && self.block == key.block && self.reply == key.reply
+    fn is(&self, key: BlockKey<'_>) -> bool {
+        self.block == key.block && self.reply == key.reply
     }
 }
 
 impl SentTexts {
     fn sent(&mut self, owner: OwnerId, key: BlockKey<'_>, delta: &str) {
-        match self.open.iter_mut().find(|sent| sent.is(owner, key)) {
+        let open = self.open.entry(owner).or_default();
+        match open.iter_mut().find(|sent| sent.is(key)) {
             Some(sent) => sent.text.push_str(delta),
-            None => self.open.push(SentText {
-                owner,
+            None => open.push(SentText {
                 reply: key.reply.to_owned(),
                 block: key.block.to_owned(),
                 text: delta.to_owned(),
@@ -41,15 +42,14 @@ impl SentTexts {
     }
 
     fn take(&mut self, owner: OwnerId, key: BlockKey<'_>) -> String {
-        let known = self.open.iter().position(|sent| sent.is(owner, key));
-        known.map(|at| self.open.swap_remove(at).text).unwrap_or_default()
+        let Some(open) = self.open.get_mut(&owner) else { return String::new() };
+        let known = open.iter().position(|sent| sent.is(key));
+        known.map(|at| open.swap_remove(at).text).unwrap_or_default()
     }
 
     /// The owner streamed text.
     pub(super) fn mark_spoken(&mut self, owner: OwnerId) {
-        if !self.spoke.contains(&owner) {
-            self.spoke.push(owner);
-        }
+        self.spoke.insert(owner);
     }
 
     /// Whether the owner streamed text since its last model call began.
@@ -59,7 +59,7 @@ impl SentTexts {
 
     /// A model call begins.
     pub(super) fn new_model_call(&mut self, owner: OwnerId) {
-        self.spoke.retain(|other| *other != owner);
+        self.spoke.remove(&owner);
     }
 }
 

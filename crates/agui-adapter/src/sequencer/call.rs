@@ -10,7 +10,7 @@ use super::{Earlier, KnownCall, Owner, OwnerId, Sequencer, with_metadata};
 use crate::model::event::Object;
 
 /// A call that this run started, in start order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CallIndex(pub(super) usize);
 
 /// Where a call is between its boundary events.
@@ -94,9 +94,11 @@ impl Sequencer {
         });
         let state = &mut self.owners[owner.0];
         state.open_calls.push(index);
+        state.unanswered.insert(index);
         state.calls.entry(id.to_owned()).or_default().push(index);
         let known = KnownCall { tag: state.tag.clone(), tool: name.to_owned(), answered: false };
         self.used.insert(wire, known);
+        self.note_holder(owner, id);
         self.push_start(index);
         Started::New(index)
     }
@@ -328,8 +330,7 @@ impl Sequencer {
         if let Some((wire, _)) = self.used.get_key_value(id).filter(|(_, call)| call.tag == *tag) {
             return Target::History(wire.clone());
         }
-        let mut others = self.others(owner);
-        let theirs = others.find_map(|other| self.to_answer(other, id, name));
+        let theirs = self.holder(owner, id).and_then(|other| self.to_answer(other, id, name));
         theirs.map_or(Target::Unknown, Target::Own)
     }
 
@@ -376,6 +377,7 @@ impl Sequencer {
         let call = &mut self.calls[index.0];
         call.answered = true;
         call.arguments = String::new();
+        self.owners[call.owner.0].unanswered.remove(&index);
         let (owner, id, wire) = (call.owner, call.id.clone(), call.wire.clone());
         self.forget_answered(owner, &id);
         self.resumed.retain(|earlier| earlier.wire != wire);
@@ -404,14 +406,9 @@ impl Sequencer {
         named.or_else(|| latest.next()).copied()
     }
 
-    /// The owners whose calls this owner's events may speak of.
-    fn others(&self, owner: OwnerId) -> impl Iterator<Item = &Owner> {
-        self.owners.iter().filter(move |_| owner == OwnerId::ROOT)
-    }
-
     /// The latest call under the agent's own id: the owner's, else, for the root, anybody's.
     pub(crate) fn call_of(&self, owner: OwnerId, id: &str) -> Option<CallIndex> {
-        let others = || self.others(owner).find_map(|other| other.calls.get(id)?.last()).copied();
+        let others = || self.holder(owner, id)?.calls.get(id)?.last().copied();
         self.own_call(owner, id).or_else(others)
     }
 
@@ -427,10 +424,12 @@ impl Sequencer {
 
     /// The calls of an owner that this run started and nobody has answered, in start order.
     pub(crate) fn unanswered_of(&self, owner: OwnerId) -> Vec<CallIndex> {
-        (0..self.calls.len())
-            .filter(|&at| self.calls[at].owner == owner && !self.calls[at].answered)
-            .map(CallIndex)
-            .collect()
+        self.owners[owner.0].unanswered.iter().copied().collect()
+    }
+
+    /// Whether there are such calls of the owner.
+    pub(crate) fn is_waiting(&self, owner: OwnerId) -> bool {
+        !self.owners[owner.0].unanswered.is_empty()
     }
 
     /// All calls that this run started and nobody has answered, as the client knows them, in

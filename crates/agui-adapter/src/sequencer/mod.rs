@@ -69,6 +69,8 @@ pub(crate) struct Sequencer {
     ended: bool,
     owners: Vec<Owner>,
     calls: Vec<call::Call>,
+    /// The first owner of a call under each of the agents' own ids.
+    holders: HashMap<String, OwnerId>,
     /// Calls that the thread knows, under the client's ids.
     used: HashMap<ToolCallId, KnownCall>,
     /// Calls that this run's resume answers and that have no answer yet, and those that an earlier
@@ -109,6 +111,7 @@ impl Sequencer {
             ended: false,
             owners: vec![Owner::root()],
             calls: Vec::new(),
+            holders: HashMap::new(),
             used,
             resumed,
             shows_args,
@@ -156,13 +159,23 @@ impl Sequencer {
         owner: OwnerId,
         body: impl FnOnce(Option<SubagentRunId>) -> Body,
     ) {
+        self.emit_with(owner, Object::new(), body);
+    }
+
+    /// The same with metadata.
+    pub(crate) fn emit_with(
+        &mut self,
+        owner: OwnerId,
+        metadata: Object,
+        body: impl FnOnce(Option<SubagentRunId>) -> Body,
+    ) {
         if self.ended {
             return;
         }
         self.start_run();
         self.flush_call_ends(owner);
         let tag = self.tag(owner);
-        self.out.push(Event::new(body(tag)));
+        self.out.push(with_metadata(body(tag), metadata));
     }
 
     /// More text of a block; opens its message at the first character (TXT-7). Text closes

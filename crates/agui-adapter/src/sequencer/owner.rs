@@ -1,13 +1,13 @@
 //! Who an item belongs to, and what that owner has open.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use agui_protocol::{MessageId, SubagentRunId};
 
-use super::{BlockKey, CallIndex};
+use super::{BlockKey, CallIndex, Sequencer};
 
 /// The root agent, or one invocation of a sub-agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnerId(pub(super) usize);
 
 impl OwnerId {
@@ -32,6 +32,8 @@ pub(super) struct Owner {
     pub(super) held_ends: usize,
     /// The calls under each of the agent's own ids: those without an answer, and the latest.
     pub(super) calls: HashMap<String, Vec<CallIndex>>,
+    /// The calls without an answer, in start order.
+    pub(super) unanswered: BTreeSet<CallIndex>,
     /// Counts model calls.
     pub(super) epoch: u32,
 }
@@ -53,12 +55,32 @@ impl Owner {
             open_calls: Vec::new(),
             held_ends: 0,
             calls: HashMap::new(),
+            unanswered: BTreeSet::new(),
             epoch: 0,
         }
     }
 
     pub(super) fn text(&self, key: BlockKey<'_>) -> Option<&OpenBlock> {
         self.texts.iter().find(|open| open.is(key))
+    }
+}
+
+impl Sequencer {
+    /// The first owner of a call under this id. An id that was used stays in its owner's calls.
+    pub(super) fn note_holder(&mut self, owner: OwnerId, id: &str) {
+        match self.holders.get_mut(id) {
+            Some(first) => *first = owner.min(*first),
+            None => {
+                self.holders.insert(id.to_owned(), owner);
+            }
+        }
+    }
+
+    /// Of the owners whose calls this owner's events may speak of, the first with this id: the
+    /// root's events may speak of all.
+    pub(super) fn holder(&self, owner: OwnerId, id: &str) -> Option<&Owner> {
+        let first = self.holders.get(id).filter(|_| owner == OwnerId::ROOT)?;
+        self.owners.get(first.0)
     }
 }
 

@@ -1,25 +1,28 @@
 //! What is open in a stream, for those who come to it later.
 
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
+
 use agui_protocol::{Body, Event, MessageId, SubagentRunId, ToolCallId};
 
 /// The items of a stream that have begun and not ended, in the order of their beginnings.
 ///
-/// Fed with the events that leave; deltas cost nothing. What is open is little, so it is looked
-/// through.
+/// Fed with the events that leave; deltas cost nothing.
 #[derive(Clone, Debug, Default)]
 pub struct OpenItems {
-    open: Vec<Event>,
+    open: BTreeMap<u64, Event>,
+    places: HashMap<Item, u64>,
+    begun: u64,
 }
 
 /// What an event begins or ends.
-#[derive(PartialEq, Eq)]
-enum Item<'a> {
-    Text(&'a MessageId),
-    Span(&'a MessageId),
-    Reasoning(&'a MessageId),
-    Call(&'a ToolCallId),
-    Subagent(&'a SubagentRunId),
-    Step(&'a str, Option<&'a SubagentRunId>),
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    Text(MessageId),
+    Span(MessageId),
+    Reasoning(MessageId),
+    Call(ToolCallId),
+    Subagent(SubagentRunId),
+    Step(String, Option<SubagentRunId>),
 }
 
 impl OpenItems {
@@ -30,15 +33,18 @@ impl OpenItems {
         }
         if let Some(begun) = begins(&event.body) {
             // A start that is repeated opens nothing more.
-            if self.position(&begun).is_none() {
-                self.open.push(bare(&event.body));
+            if let Entry::Vacant(free) = self.places.entry(begun) {
+                free.insert(self.begun);
+                self.open.insert(self.begun, bare(&event.body));
+                self.begun += 1;
             }
         } else if let Some(ended) = ends(&event.body) {
-            if let Some(at) = self.position(&ended) {
-                self.open.remove(at);
+            if let Some(place) = self.places.remove(&ended) {
+                self.open.remove(&place);
             }
         } else if matches!(event.body, Body::RunFinished { .. } | Body::RunError { .. }) {
             self.open.clear();
+            self.places.clear();
         }
     }
 
@@ -49,39 +55,35 @@ impl OpenItems {
 
     /// The events that open each item again under its id, without content. A client that has the
     /// messages so far goes on with them.
-    pub fn starts(&self) -> &[Event] {
-        &self.open
-    }
-
-    fn position(&self, item: &Item<'_>) -> Option<usize> {
-        self.open.iter().position(|open| begins(&open.body).as_ref() == Some(item))
+    pub fn starts(&self) -> impl Iterator<Item = &Event> {
+        self.open.values()
     }
 }
 
-fn begins(body: &Body) -> Option<Item<'_>> {
+fn begins(body: &Body) -> Option<Item> {
     Some(match body {
-        Body::TextMessageStart { message_id, .. } => Item::Text(message_id),
-        Body::ReasoningStart { message_id, .. } => Item::Span(message_id),
-        Body::ReasoningMessageStart { message_id, .. } => Item::Reasoning(message_id),
-        Body::ToolCallStart { tool_call_id, .. } => Item::Call(tool_call_id),
-        Body::SubagentStarted { subagent_run_id, .. } => Item::Subagent(subagent_run_id),
+        Body::TextMessageStart { message_id, .. } => Item::Text(message_id.clone()),
+        Body::ReasoningStart { message_id, .. } => Item::Span(message_id.clone()),
+        Body::ReasoningMessageStart { message_id, .. } => Item::Reasoning(message_id.clone()),
+        Body::ToolCallStart { tool_call_id, .. } => Item::Call(tool_call_id.clone()),
+        Body::SubagentStarted { subagent_run_id, .. } => Item::Subagent(subagent_run_id.clone()),
         Body::StepStarted { step_name, subagent_run_id } => {
-            Item::Step(step_name, subagent_run_id.as_ref())
+            Item::Step(step_name.clone(), subagent_run_id.clone())
         }
         _ => return None,
     })
 }
 
-fn ends(body: &Body) -> Option<Item<'_>> {
+fn ends(body: &Body) -> Option<Item> {
     Some(match body {
-        Body::TextMessageEnd { message_id, .. } => Item::Text(message_id),
-        Body::ReasoningEnd { message_id, .. } => Item::Span(message_id),
-        Body::ReasoningMessageEnd { message_id, .. } => Item::Reasoning(message_id),
-        Body::ToolCallEnd { tool_call_id, .. } => Item::Call(tool_call_id),
+        Body::TextMessageEnd { message_id, .. } => Item::Text(message_id.clone()),
+        Body::ReasoningEnd { message_id, .. } => Item::Span(message_id.clone()),
+        Body::ReasoningMessageEnd { message_id, .. } => Item::Reasoning(message_id.clone()),
+        Body::ToolCallEnd { tool_call_id, .. } => Item::Call(tool_call_id.clone()),
         Body::SubagentFinished { subagent_run_id, .. }
-        | Body::SubagentError { subagent_run_id, .. } => Item::Subagent(subagent_run_id),
+        | Body::SubagentError { subagent_run_id, .. } => Item::Subagent(subagent_run_id.clone()),
         Body::StepFinished { step_name, subagent_run_id } => {
-            Item::Step(step_name, subagent_run_id.as_ref())
+            Item::Step(step_name.clone(), subagent_run_id.clone())
         }
         _ => return None,
     })

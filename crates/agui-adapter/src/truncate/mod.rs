@@ -115,14 +115,14 @@ fn split(mut event: Event, out: &mut Vec<Event>) -> Result<(), Box<Event>> {
 /// Cuts what can be cut: the base members, which mean nothing to the protocol, then the content.
 /// `None` = nothing sensible would be left. A boundary of the run leaves in any case.
 fn shorten(mut event: Event) -> Option<Event> {
-    let budget = base_budget(&event.body);
+    let (budget, before) = (base_budget(&event.body), marked(&event).unwrap_or_default());
     shorten_base(&mut event, budget);
     if size::exact(&event) <= MAX_FRAME {
         return Some(event);
     }
     let original = shorten_body(&mut event.body);
     if let Some(original) = original {
-        mark(&mut event, original);
+        mark(&mut event, original.max(before));
     }
     let fits = original.is_some() && size::exact(&event) <= MAX_FRAME;
     let boundary = matches!(
@@ -138,8 +138,18 @@ fn base_budget(body: &Body) -> usize {
 }
 
 fn mark(event: &mut Event, original_bytes: usize) {
-    let marker = json!({"originalBytes": original_bytes});
-    event.metadata.get_or_insert_default().insert(TRUNCATED.to_owned(), marker);
+    event.metadata.get_or_insert_default().insert(TRUNCATED.to_owned(), marker(original_bytes));
+}
+
+/// What stands under [`TRUNCATED`].
+pub(crate) fn marker(original_bytes: usize) -> Value {
+    json!({"originalBytes": original_bytes})
+}
+
+/// What the event was cut from before it came here.
+fn marked(event: &Event) -> Option<usize> {
+    let bytes = event.metadata.as_ref()?.get(TRUNCATED)?.get("originalBytes")?.as_u64()?;
+    usize::try_from(bytes).ok()
 }
 
 /// Removes the raw event, then the metadata, if they take more than `budget`.

@@ -6,6 +6,7 @@ use crate::support;
 mod activities;
 mod child_asks;
 mod extensions;
+mod gathered;
 mod interrupts;
 mod legacy;
 mod lifecycle;
