@@ -21,7 +21,7 @@ use crate::{
     runtime_context::RuntimeContext,
     sequencer::with_metadata,
     transcript::OpenItems,
-    truncate::Truncate,
+    truncate::{self, TRUNCATED, Truncate},
     view::View,
 };
 
@@ -61,6 +61,8 @@ pub struct Connect {
     peer: Peer,
     options: Arc<AdapterOptions>,
     metadata: Object,
+    /// The messages that the client has.
+    holds: HashSet<MessageId>,
 }
 
 impl Connect {
@@ -79,6 +81,7 @@ impl Connect {
             peer,
             options,
             metadata,
+            holds: input.messages.iter().map(|message| message.id().clone()).collect(),
         }
     }
 
@@ -133,9 +136,13 @@ impl Connect {
         };
         let mut events = vec![with_metadata(body, self.metadata.clone())];
         let Snapshot { messages, state } = snapshot;
-        let messages = Hidden::of(&self.options).filter(messages);
+        let mut messages = Hidden::of(&self.options).filter(messages);
         if !messages.is_empty() {
-            events.push(Event::new(Body::MessagesSnapshot { messages }));
+            let mut metadata = Object::new();
+            if let Some(original) = truncate::latest_turns(&mut messages, &self.holds) {
+                metadata.insert(TRUNCATED.to_owned(), truncate::marker(original));
+            }
+            events.push(with_metadata(Body::MessagesSnapshot { messages }, metadata));
         }
         if let Some(state) = state.filter(|_| self.options.emit_state_events) {
             let snapshot = Arc::unwrap_or_clone(state);

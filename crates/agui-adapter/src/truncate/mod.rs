@@ -5,13 +5,15 @@
 //! and the event's metadata says so under [`TRUNCATED`]. Nothing may be cut here for any other
 //! reason than the length of the frame.
 
+mod latest;
 mod size;
 
+pub(crate) use latest::latest_turns;
 pub(crate) use size::exact;
 
 use agui_protocol::{
-    Body, Content, ContentPart, Event, Interrupt, Message, Object, PartSource, RunId, RunOutcome,
-    ThreadId, ToolCall,
+    Body, Content, ContentPart, Event, EventType, Interrupt, Message, Object, PartSource, RunId,
+    RunOutcome, ThreadId, ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -28,18 +30,22 @@ pub const TRUNCATED: &str = "agentscope.truncated";
 /// What the marker itself and the members that are never cut may take.
 const RESERVE: usize = 64 * 1024;
 
+/// What the content of an event that is cut may take.
+const CONTENT: usize = MAX_FRAME - MAX_FRAME / 8 - RESERVE;
+
 /// The stage that keeps frames short; one per run.
 #[derive(Debug)]
 pub struct Truncate {
     thread_id: ThreadId,
     run_id: RunId,
     warned: bool,
+    warned_of_loss: bool,
 }
 
 impl Truncate {
     /// The stage for one run; the ids are for the log.
     pub fn new(thread_id: ThreadId, run_id: RunId) -> Self {
-        Self { thread_id, run_id, warned: false }
+        Self { thread_id, run_id, warned: false, warned_of_loss: false }
     }
 
     /// Whether the event can leave as it is. Cheap unless the event is large.
@@ -61,19 +67,40 @@ impl Truncate {
             Ok(()) => return,
             Err(event) => *event,
         };
-        self.warn(&event);
-        out.extend(shorten(event));
+        let (kind, length) = (event.event_type(), size::exact(&event));
+        match shorten(event) {
+            Some(event) => {
+                self.warn(kind, length);
+                out.push(event);
+            }
+            None => self.warn_of_loss(kind, length),
+        }
     }
 
-    fn warn(&mut self, event: &Event) {
+    fn warn(&mut self, kind: EventType, length: usize) {
         if !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(
                 thread.id = self.thread_id.as_str(),
                 run.id = self.run_id.as_str(),
-                event = event.event_type().as_str(),
+                event = kind.as_str(),
+                length,
                 limit = MAX_FRAME,
                 "an event is longer than clients can take and was cut; further ones of this run \
                  are not logged"
+            );
+        }
+    }
+
+    fn warn_of_loss(&mut self, kind: EventType, length: usize) {
+        if !std::mem::replace(&mut self.warned_of_loss, true) {
+            tracing::warn!(
+                thread.id = self.thread_id.as_str(),
+                run.id = self.run_id.as_str(),
+                event = kind.as_str(),
+                length,
+                limit = MAX_FRAME,
+                "an event is longer than clients can take and cannot be cut, so it was left out; \
+                 further ones of this run are not logged"
             );
         }
     }
@@ -169,7 +196,7 @@ fn shorten_base(event: &mut Event, budget: usize) {
 
 /// Cuts the body's own content and gives its length before that.
 fn shorten_body(body: &mut Body) -> Option<usize> {
-    let budget = MAX_FRAME - MAX_FRAME / 8 - RESERVE;
+    let budget = CONTENT;
     match body {
         Body::ToolCallResult { content, .. } => Some(shorten_content(content, budget)),
         // Left out, the start of something would leave its end and all between without it.

@@ -162,3 +162,56 @@ fn calls_without_an_answer_are_pending() {
     assert_eq!(pending_calls(&thread()), [ToolCallId::from("c2")]);
     assert_eq!(pending_calls(&[]), []);
 }
+
+/// A hundred thousand small messages: what stands around their words alone is too long.
+#[test]
+fn of_a_thread_longer_than_a_frame_the_latest_turns_are_shown() {
+    let turn = |at: usize| {
+        json!([{ "id": format!("u{at:06}"), "role": "user", "content": "hi" },
+            { "id": format!("a{at:06}"), "role": "assistant", "content": "yes" }])
+    };
+    let mut thread: Vec<Value> =
+        (0..100_000).flat_map(|at| turn(at).as_array().expect("turn").clone()).collect();
+    // The client has the last one.
+    thread[199_998]["id"] = "u1".into();
+    let original = json!(thread).to_string().len();
+    let snapshot = Snapshot { messages: messages(json!(thread)), state: None };
+    let events = show(Peer::Current, AdapterOptions::default(), snapshot, success(&[]));
+    let shown = events[1]["messages"].as_array().expect("messages");
+    assert_eq!(shown[..], thread[thread.len() - shown.len()..]);
+    assert_eq!((&shown[0]["role"], shown.len()), (&json!("user"), 122_602));
+    assert_eq!(
+        events[1]["metadata"],
+        json!({ "agentscope.truncated": { "originalBytes": original } })
+    );
+    assert!(events[1].to_string().len() <= agui_adapter::truncate::MAX_FRAME);
+    assert_eq!(events.len(), 3);
+}
+
+/// What the client has itself is not taken away from it.
+#[test]
+fn a_snapshot_without_what_the_client_holds_is_not_shown() {
+    let words = json!([{ "id": "u1", "role": "user", "content": "hi" }]);
+    let mut thread = messages(words);
+    let first = thread[0].clone();
+    thread.extend((0..200_000).map(|at| {
+        let mut message = first.clone();
+        if let Message::User { id, .. } = &mut message {
+            *id = format!("v{at}").as_str().into();
+        }
+        message
+    }));
+    let snapshot = Snapshot { messages: thread, state: None };
+    let events = show(Peer::Current, AdapterOptions::default(), snapshot, success(&[]));
+    assert_eq!(events, [started(), finished(json!({ "type": "success" }))]);
+}
+
+/// One turn that cannot be cut is not torn apart; that it is missing stands in the log.
+#[test]
+fn a_last_turn_that_no_frame_holds_is_not_shown() {
+    let long = json!([{ "id": "u1", "role": "user", "content": "hi" },
+        { "id": "p1", "role": "activity", "activityType": "P", "content": { "x": "x".repeat(9 << 20) } }]);
+    let snapshot = Snapshot { messages: messages(long), state: None };
+    let events = show(Peer::Current, AdapterOptions::default(), snapshot, success(&[]));
+    assert_eq!(events, [started(), finished(json!({ "type": "success" }))]);
+}
