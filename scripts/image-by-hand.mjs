@@ -119,22 +119,26 @@ async function tryOut({ root, cwd, env, other }) {
   const place = { cwd: join(root, cwd), env: { ...env, SERVER_PORT: `${await freePort()}` } };
   const server = spawn(program(entry), args, { ...place, stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((done) => server.on("exit", (code, signal) => done(code ?? signal)));
-  let log = "";
-  await new Promise((done, fail) => {
-    const read = (chunk) => {
-      log += chunk;
-      if (log.includes("listening")) done();
-    };
-    server.stdout.on("data", read);
-    server.stderr.on("data", read);
-    ended.then((code) => fail(new Error(`it ended with ${code}:\n${log}`)));
-  });
-  const [check, ...checkArgs] = JSON.parse(/CMD (\[.*\])/.exec(other.HEALTHCHECK)[1]);
-  execFileSync(program(check), checkArgs, { ...place, stdio: "inherit" });
-  server.kill(other.STOPSIGNAL);
-  const code = await ended;
-  if (code !== 0) throw new Error(`${other.STOPSIGNAL} ended it with ${code}:\n${log}`);
-  say(`${entry} ${args.join(" ")}: started, healthy, stopped by ${other.STOPSIGNAL} with code 0`);
+  try {
+    let log = "";
+    await new Promise((done, fail) => {
+      const read = (chunk) => {
+        log += chunk;
+        if (log.includes("listening")) done();
+      };
+      server.stdout.on("data", read);
+      server.stderr.on("data", read);
+      ended.then((code) => fail(new Error(`it ended with ${code}:\n${log}`)));
+    });
+    const [check, ...checkArgs] = JSON.parse(/CMD (\[.*\])/.exec(other.HEALTHCHECK)[1]);
+    execFileSync(program(check), checkArgs, { ...place, stdio: "inherit" });
+    server.kill(other.STOPSIGNAL);
+    const code = await ended;
+    if (code !== 0) throw new Error(`${other.STOPSIGNAL} ended it with ${code}:\n${log}`);
+    say(`${entry} ${args.join(" ")}: started, healthy, stopped by ${other.STOPSIGNAL} with code 0`);
+  } finally {
+    server.kill("SIGKILL");
+  }
 }
 
 /** A container has all ports for itself, this machine has not. */

@@ -166,11 +166,34 @@ fn masked_line(lines: &[String], at: usize) -> Option<String> {
 
 /// Whether a line of this level, with these before it, stands somewhere in a secret's value.
 fn within_secret(before: &[String], mut level: usize) -> bool {
+    if in_open_brackets(before) {
+        return true;
+    }
     before.iter().rev().filter(|line| !line.trim().is_empty()).any(|line| {
         let encloses = level_of(line) < level;
         level = level.min(level_of(line));
         encloses && secret_value_start(line).is_some()
     })
+}
+
+/// Whether a secret's value in brackets has begun and not ended: its lines may stand anywhere.
+fn in_open_brackets(before: &[String]) -> bool {
+    let mut open = 0_usize;
+    for line in before {
+        let value = match secret_value_start(line).filter(|_| open == 0) {
+            Some(start) => line.get(start..).unwrap_or_default(),
+            None if open == 0 => continue,
+            None => line,
+        };
+        for c in value.chars() {
+            match c {
+                '{' | '[' => open += 1,
+                '}' | ']' => open = open.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+    open > 0
 }
 
 /// How deep a line stands. An item of a list is deeper than a key of the same indent: it belongs
@@ -199,7 +222,8 @@ fn secret_value_start(line: &str) -> Option<usize> {
 }
 
 /// Whether values of this key are secrets. The last word of the name decides, a number behind it
-/// aside. A program's environment is where its secrets stand, under names of its own.
+/// aside. A program's environment is where its secrets stand, under
+/// names of its own, and its arguments may hold some.
 fn is_secret_name(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name);
@@ -223,6 +247,7 @@ fn is_secret_name(name: &str) -> bool {
                 | "tokens"
                 | "authorization"
                 | "env"
+                | "args"
         )
     })
 }
@@ -255,6 +280,15 @@ mod tests {
     #[test]
     fn an_excerpt_has_a_caret_below_the_column() {
         assert_eq!(shown("a:\n  b: c\n", 2, 6), "a.yaml:2:6: a: no\n  2 |   b: c\n    |      ^");
+    }
+
+    #[test]
+    fn a_secrets_brackets_enclose_lines_of_any_indent() {
+        let text = "a:\n  env: {A: x,\n  DSN: sk-1, B: [1]}\n  cwd: here\n";
+        assert_eq!(shown(text, 3, 3), "a.yaml:3:3: a: no\n  3 |   ***\n    |   ^");
+        assert_eq!(shown(text, 4, 3), "a.yaml:4:3: a: no\n  4 |   cwd: here\n    |   ^");
+        let args = shown("a: {args: [--token=sk-1, [1]]}", 1, 4);
+        assert_eq!(args, "a.yaml:1:4: a: no\n  1 | a: {args: ***\n    |    ^");
     }
 
     #[test]

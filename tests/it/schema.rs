@@ -234,6 +234,7 @@ fn what_the_loader_takes_the_schema_takes() {
             "path-prefix: '${PREFIX:/x}'",
             "path-prefix: /a/.b/..c/d.",
             "server-side-memory: false",
+            "server-side-memory: true",
             "enrichers: [{type: RAW_EVENT}, {type: drop, event: custom, name: a}]",
             "enrichers: [{type: metadata, set: {a: {b: [1, ~]}}}]",
             "converters: [{custom: a, rename: b, drop: false}, {custom: b, drop: true}]",

@@ -20,7 +20,6 @@ const RULES: &[(&str, Rule)] = &[
     ("agui.cors-allowed-origins", origins),
     ("agentscope.agui", credentials),
     ("agui", native),
-    ("agui.server-side-memory", not_true),
     ("agui.runtime-context", context_names),
     ("runtime-context.*", one_source),
     ("runtime-context.*.principal", not_false),
@@ -107,10 +106,6 @@ fn native() -> Value {
 
 fn is_true() -> Value {
     json!({ "anyOf": [{ "enum": [true, 1] }, { "type": "string", "pattern": TRUE }] })
-}
-
-fn not_true() -> Value {
-    json!({ "not": is_true() })
 }
 
 fn not_false() -> Value {
