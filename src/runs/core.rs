@@ -28,6 +28,7 @@ use tokio::sync::mpsc::Permit;
 
 use super::{
     joiner::{Joiner, Joiners},
+    ledger::Settled,
     opening::Opening,
     service::RunRequest,
 };
@@ -56,9 +57,9 @@ struct State {
     view: View,
     joiners: Joiners,
     /// Approved calls of this run that have no result yet.
-    claimed: HashMap<ToolCallId, Decision>,
+    claimed: Claimed,
     /// Their results, until they are stored.
-    settled: Vec<(Decision, Message)>,
+    settled: Vec<Settled>,
     /// What the client had when it left; `None` = it is there.
     seen: Option<HashSet<MessageId>>,
     /// The thread had a state before the run.
@@ -123,7 +124,7 @@ impl Core {
             last_len: 4,
             sent: 0,
             joiners: Joiners::default(),
-            claimed: claimed(&opening.decisions),
+            claimed: Claimed::of(&opening.decisions),
             settled: Vec::new(),
             seen: None,
             had_state: request.input.state.is_some() || opening.stored_state.is_some(),
@@ -155,7 +156,7 @@ impl Core {
     }
 
     /// Results of claimed calls that wait to be sent: they are stored first.
-    pub(super) fn settled(&self) -> Vec<(Decision, Message)> {
+    pub(super) fn settled(&self) -> Vec<Settled> {
         std::mem::take(&mut self.lock().settled)
     }
 
@@ -166,10 +167,13 @@ impl Core {
         if state.closed || state.batch.is_empty() {
             return;
         }
+        if place.is_none() {
+            // What waits has reached nobody.
+            state.client_left();
+        }
         let batch = state.take();
-        match place {
-            Some(place) => place.send(batch),
-            None => state.client_left(),
+        if let Some(place) = place.filter(|_| !batch.is_empty()) {
+            place.send(batch);
         }
     }
 
@@ -212,7 +216,7 @@ impl Core {
     /// The end could not be recorded, so the client must not hear of it, nor of results of the
     /// approved calls that were to be recorded with it.
     pub(super) fn fail(&self, batch: &mut Vec<Event>, decisions: &[Decision]) -> EndOutcome {
-        let claimed = claimed(decisions);
+        let claimed = Claimed::of(decisions).shown;
         let failure = super::refusal::internal();
         let outcome = EndOutcome::Error(failure.code.clone());
         batch.retain(|event| match &event.body {
@@ -320,7 +324,8 @@ impl State {
         }
         // Of a message that is not complete yet the client has a part at most.
         let open = self.adapter.open_items().starts();
-        let open: HashSet<&MessageId> = open.filter_map(message_of).collect();
+        let unsent = self.batch.iter();
+        let open: HashSet<&MessageId> = open.chain(unsent).filter_map(message_of).collect();
         let messages = self.adapter.transcript().messages().map(Message::id);
         let seen = messages.filter(|id| !open.contains(id)).cloned().collect();
         self.seen = Some(seen);
@@ -329,37 +334,80 @@ impl State {
     /// Notes the results of claimed calls among the events from `from` on.
     fn note_results(&mut self, from: usize) {
         for event in self.batch.iter().skip(from) {
-            let Body::ToolCallResult { tool_call_id, .. } = &event.body else { continue };
-            let Some(decision) = self.claimed.remove(tool_call_id) else { continue };
-            let mut messages = self.adapter.transcript().messages();
-            let result = messages.find(|message| {
-                matches!(message, Message::Tool { tool_call_id: call, .. } if call == tool_call_id)
-            });
-            self.settled.extend(result.map(|result| (decision, result.clone())));
+            match &event.body {
+                Body::ToolCallResult { tool_call_id, .. } => {
+                    let Some(decision) = self.claimed.shown.remove(tool_call_id) else { continue };
+                    let mut messages = self.adapter.transcript().messages();
+                    let result = messages.find(|message| {
+                        matches!(message, Message::Tool { tool_call_id: call, .. } if call == tool_call_id)
+                    });
+                    self.settled.push((decision, result.cloned()));
+                }
+                Body::Custom { name, value, .. } if name == CHILD_RESULT => {
+                    let decision = self.claimed.take_of_child(value);
+                    self.settled.extend(decision.map(|decision| (decision, None)));
+                }
+                _ => {}
+            }
         }
     }
 }
 
-/// The message that an opening event belongs to.
+/// The CUSTOM event by which a client is told of a result of a child's call, where it is not told
+/// of the call itself.
+const CHILD_RESULT: &str = "subagent.tool_result";
+
+/// The calls that a run may execute.
+struct Claimed {
+    /// By the ids that the client knows.
+    shown: HashMap<ToolCallId, Decision>,
+    /// Those of children that are shown as CUSTOM events: they are known by their child and its
+    /// own id.
+    of_children: Vec<Decision>,
+}
+
+impl Claimed {
+    fn of(decisions: &[Decision]) -> Self {
+        let mut claimed = Self { shown: HashMap::new(), of_children: Vec::new() };
+        for decision in decisions.iter().filter(|decision| !decision.settled) {
+            let Verdict::Approved { call, .. } = &decision.verdict else { continue };
+            let open = &decision.open;
+            if open.source.is_some() && open.interrupt.subagent_run_id.is_none() {
+                claimed.of_children.push(decision.clone());
+            } else {
+                let id = ToolCallId::from(call.wire_id.as_str());
+                claimed.shown.insert(id, decision.clone());
+            }
+        }
+        claimed
+    }
+
+    fn is_empty(&self) -> bool {
+        self.shown.is_empty() && self.of_children.is_empty()
+    }
+
+    fn take_of_child(&mut self, result: &Value) -> Option<Decision> {
+        let (call, source) = (result["toolCallId"].as_str()?, result["source"].as_str()?);
+        let is_it = |decision: &Decision| {
+            decision.open.source.as_deref() == Some(source)
+                && decision.open.call.as_ref().is_some_and(|open| open.id == call)
+        };
+        let at = self.of_children.iter().position(is_it)?;
+        Some(self.of_children.remove(at))
+    }
+}
+
+/// The message that an event begins or adds to.
 fn message_of(event: &Event) -> Option<&MessageId> {
     match &event.body {
-        Body::TextMessageStart { message_id, .. } | Body::ReasoningStart { message_id, .. } => {
-            Some(message_id)
-        }
+        Body::TextMessageStart { message_id, .. }
+        | Body::TextMessageContent { message_id, .. }
+        | Body::ReasoningStart { message_id, .. }
+        | Body::ReasoningMessageContent { message_id, .. }
+        | Body::ToolCallResult { message_id, .. } => Some(message_id),
         Body::ToolCallStart { parent_message_id, .. } => parent_message_id.as_ref(),
         _ => None,
     }
-}
-
-/// The calls that this run may execute, by the ids that the client knows.
-fn claimed(decisions: &[Decision]) -> HashMap<ToolCallId, Decision> {
-    let calls = decisions.iter().filter_map(|decision| match &decision.verdict {
-        Verdict::Approved { call, .. } if !decision.settled => {
-            Some((ToolCallId::from(call.wire_id.as_str()), decision.clone()))
-        }
-        _ => None,
-    });
-    calls.collect()
 }
 
 /// RUN_ERROR, which always carries the time.

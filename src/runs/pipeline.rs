@@ -55,7 +55,7 @@ async fn begun(shared: &Shared, request: &RunRequest, ticket: Ticket, outlet: Ou
         Ok(opening) => opening,
         Err(error) => {
             let metadata = ticket.begun().started_metadata();
-            drop(ticket);
+            ticket.give_up().await;
             return refuse(shared, request, metadata, refusal::bad_answer(&error), outlet);
         }
     };
@@ -90,6 +90,11 @@ async fn leave(
     let Watched { end, outlet } = watched;
     let client_left = end.is_none();
     let closed = core.close(end.unwrap_or_else(|| StreamEnd::Failed(refusal::client_left())));
+    // Results that were not sent any more; the end has those that are messages.
+    let settled = core.settled();
+    if !settled.is_empty() && ticket.settler().settle(&settled).await.is_err() {
+        tracing::error!("results of approved calls are only recorded with the end of their run");
+    }
     let keeps = shared.ledger.policy().keep_history
         || ticket.begun().parked.is_some()
         || !closed.end.open.is_empty()

@@ -106,9 +106,11 @@ impl Body for SseBody {
         while let Poll::Ready(batch) = self.batches.poll_recv(cx) {
             let Some(batch) = batch else { return Poll::Ready(self.chunk()) };
             self.encode_ready(&batch);
-            if !self.gathers() {
-                return Poll::Ready(self.chunk());
+            // A batch of which this client is shown nothing is no end.
+            if self.buffer.is_empty() || self.gathers() {
+                continue;
             }
+            return Poll::Ready(self.chunk());
         }
         if let Some(window) = self.window.as_mut().filter(|window| window.opened) {
             ready!(window.timer.as_mut().poll(cx));

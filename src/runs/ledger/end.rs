@@ -9,7 +9,7 @@ use agui_adapter::{
 };
 use agui_protocol::{InterruptId, Message};
 
-use super::{Ended, Policy, kept};
+use super::{Ended, Policy, Settled, kept};
 use crate::store::{
     AgentId, Claim, LastAnswer, Millis, Next, Parked, RunOwner, Thread, messages_weight,
 };
@@ -73,11 +73,7 @@ pub(super) fn reopened(mut thread: Thread) -> Thread {
 }
 
 /// Results of claimed calls, stored before anybody sees them.
-pub(super) fn settled(
-    thread: Option<&Thread>,
-    owner: RunOwner,
-    results: &[(Decision, Message)],
-) -> Next {
+pub(super) fn settled(thread: Option<&Thread>, owner: RunOwner, results: &[Settled]) -> Next {
     let Some(mut thread) = thread.filter(|thread| is_owner(thread, owner)).cloned() else {
         return Next::Keep;
     };
@@ -87,7 +83,7 @@ pub(super) fn settled(
     let messages = Arc::make_mut(&mut thread.messages);
     for (decision, message) in results {
         if claim.parked.settle(decision) {
-            messages.push(Stored { message: message.clone(), unseen: false });
+            messages.extend(message.clone().map(Stored::seen));
         }
     }
     Next::Put(Box::new(thread))

@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use self::control::{Cancelled, Deleted};
 use crate::{
     config::OnUnanswered,
-    store::{AgentId, Next, Parked, RunOwner, Store, StoreError, Thread, ThreadKey},
+    store::{AgentId, Millis, Next, Parked, RunOwner, Store, StoreError, Thread, ThreadKey},
 };
 
 /// What the configuration says about threads.
@@ -181,6 +181,32 @@ impl Ledger {
             })),
         })
     }
+
+    /// Makes a change that only the run which has the thread may make.
+    async fn as_owner(
+        &self,
+        key: &ThreadKey,
+        owner: RunOwner,
+        mut rule: impl FnMut(Option<&Thread>, Millis) -> Next + Send,
+    ) -> Result<(), StoreError> {
+        let mut is_owner = false;
+        let mut change = |thread: Option<&Thread>, now| {
+            let active = thread.and_then(|thread| thread.active.as_ref());
+            is_owner = active.is_some_and(|run| run.owner == owner);
+            if is_owner { rule(thread, now) } else { Next::Keep }
+        };
+        self.store.update(key, &mut change).await?;
+        let lost = || StoreError("the thread is another run's by now".to_owned());
+        is_owner.then_some(()).ok_or_else(lost)
+    }
+
+    async fn give_up(&self, key: &ThreadKey, owner: RunOwner) {
+        let policy = self.policy;
+        let mut change = |thread: Option<&Thread>, now| end::given_up(thread, owner, policy, now);
+        if let Err(error) = self.store.update(key, &mut change).await {
+            tracing::error!(error = %error, "a thread was not freed");
+        }
+    }
 }
 
 /// A run's hold on its thread. Dropped without an end it frees the thread and opens again what
@@ -231,11 +257,17 @@ impl Ticket {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached.
+    /// When the store cannot be reached, or the thread is another run's by now.
     pub async fn renew(&self) -> Result<(), StoreError> {
         let (owner, lease) = (self.owner, self.ledger.store.lease());
-        let mut change = |thread: Option<&Thread>, now| control::renewed(thread, owner, lease, now);
-        self.ledger.store.update(&self.key, &mut change).await
+        let renewed = |thread: Option<&Thread>, now| control::renewed(thread, owner, lease, now);
+        self.ledger.as_owner(&self.key, owner, renewed).await
+    }
+
+    /// Frees the thread and opens again what the run did not settle.
+    pub async fn give_up(mut self) {
+        self.held = false;
+        self.ledger.give_up(&self.key, self.owner).await;
     }
 
     /// Stores results of the run while it lasts.
@@ -247,17 +279,19 @@ impl Ticket {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached; the thread is then freed when the lease runs out.
+    /// When the store cannot be reached, or the thread is another run's: then nothing is recorded.
     pub async fn end(mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.held = false;
         let (owner, policy) = (self.owner, self.ledger.policy);
         let agent = self.to_raise().map_or(&self.agent, |parked| &parked.agent);
-        let mut change = |thread: Option<&Thread>, now| {
-            end::ended(thread, &end::Leaving { owner, agent, ended, policy }, now)
-        };
-        self.ledger.store.update(&self.key, &mut change).await
+        let leaving = end::Leaving { owner, agent, ended, policy };
+        let ended = |thread: Option<&Thread>, now| end::ended(thread, &leaving, now);
+        self.ledger.as_owner(&self.key, owner, ended).await
     }
 }
+
+/// A claimed call that has its result, and the message of it; `None` = the client gets none.
+pub type Settled = (Decision, Option<Message>);
 
 /// Stores the results of a run's approved calls.
 #[derive(Clone, Debug)]
@@ -274,10 +308,10 @@ impl Settler {
     /// # Errors
     ///
     /// When the store cannot be reached.
-    pub async fn settle(&self, settled: &[(Decision, Message)]) -> Result<(), StoreError> {
+    pub async fn settle(&self, settled: &[Settled]) -> Result<(), StoreError> {
         let owner = self.owner;
-        let mut change = |thread: Option<&Thread>, _now| end::settled(thread, owner, settled);
-        let stored = self.ledger.store.update(&self.key, &mut change).await;
+        let settled = |thread: Option<&Thread>, _now| end::settled(thread, owner, settled);
+        let stored = self.ledger.as_owner(&self.key, owner, settled).await;
         if let Err(error) = &stored {
             tracing::error!(error = %error, "the result of an approved call was not stored");
         }
@@ -290,15 +324,9 @@ impl Drop for Ticket {
         if !self.held {
             return;
         }
+        // Only behind a panic: every other run ends its ticket.
         let (ledger, key, owner) = (self.ledger.clone(), self.key.clone(), self.owner);
-        let release = async move {
-            let policy = ledger.policy;
-            let mut change =
-                |thread: Option<&Thread>, now| end::given_up(thread, owner, policy, now);
-            if let Err(error) = ledger.store.update(&key, &mut change).await {
-                tracing::error!(error = %error, "a thread was not freed");
-            }
-        };
+        let release = async move { ledger.give_up(&key, owner).await };
         let mut release = Box::pin(release);
         if release.as_mut().now_or_never().is_none() {
             match tokio::runtime::Handle::try_current() {

@@ -17,9 +17,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{Hand, calls, code, gives, server, told, user, with};
+use super::{Hand, calls, code, gives, remembering, server, told, user, with};
 use crate::support::{
-    agents::{delta, end, start},
+    agents::{delta, end, plays, says_its_id, start},
     expected, input,
     server::{TestServer, counted},
     sse::Reader,
@@ -94,16 +94,57 @@ async fn who_joins_in_the_middle_of_a_text_gets_it_opened_again_and_then_the_res
 async fn who_joins_before_the_first_word_gets_all_of_it() {
     let (agent, tell) = told("a");
     let server = server(Config::default(), vec![agent]).await;
-    let first = begin(&server).await;
+    let mut first = begin(&server).await;
     let mut second = join(&server, "c1").await;
     let head = [joined("t", "c1"), snapshot(&[user("u1", "hello")])];
     assert_eq!(read(&mut second, 2).await, head);
-    tell.say([start(), delta("hi"), end()]);
+    // The first batch has nothing for who joined, and is no end.
+    tell.say([start()]);
+    assert_eq!(read(&mut first, 1).await, [expected::started("t", "r1")]);
+    tell.say([delta("hi"), end()]);
     let text = expected::text("id-1", &["hi"]);
-    let whole =
-        [vec![expected::started("t", "r1")], text.clone(), vec![expected::success("t", "r1")]];
+    let whole = [text.clone(), vec![expected::success("t", "r1")]];
     assert_eq!(first.rest().await, whole.concat());
     assert_eq!(second.rest().await, [text, vec![expected::success("t", "c1")]].concat());
+}
+
+#[tokio::test]
+async fn who_has_read_everything_gets_a_result_however_long() {
+    let (agent, tell) = told("a");
+    let server = server(Config::default(), vec![agent]).await;
+    let first = begin(&server).await;
+    let mut second = join(&server, "c1").await;
+    read(&mut second, 2).await;
+    let long = "x".repeat(5 << 20);
+    tell.say([start()]);
+    tell.say(calls("c1", "look", "{}"));
+    tell.say(gives("c1", "look", &long));
+    tell.say([end()]);
+    let rest = second.rest().await;
+    assert_eq!(rest.last(), Some(&expected::success("t", "c1")));
+    let result = rest.iter().find(|event| event["type"] == "TOOL_CALL_RESULT").unwrap();
+    assert_eq!(result["content"].as_str().map(str::len), Some(long.len()));
+    drop(first);
+}
+
+#[tokio::test]
+async fn what_an_agent_hides_is_hidden_whichever_agent_the_page_names() {
+    let mut quiet = plays("quiet", {
+        let mut events = vec![start()];
+        events.extend(calls("c1", "look", r#"{"at":"it"}"#));
+        events.extend(gives("c1", "look", "seen"));
+        events.push(end());
+        events
+    });
+    let options = AdapterOptions { emit_tool_call_args: false, ..AdapterOptions::default() };
+    quiet.options = Arc::new(options);
+    let server = server(remembering(), vec![quiet, says_its_id("other")]).await;
+    server.run("/agui/quiet", &input("t", "r1")).await;
+    for agent in ["quiet", "other"] {
+        let shown = server.run(&format!("/agui/{agent}/connect"), &input("t", "c")).await;
+        let call = &shown[1]["messages"][1]["toolCalls"][0]["function"];
+        assert_eq!(*call, json!({"name": "look", "arguments": ""}), "{agent}");
+    }
 }
 
 #[tokio::test]

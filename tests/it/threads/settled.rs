@@ -10,6 +10,7 @@ use agentscope_agui::{
     agents::{AgentError, registry::Registered},
     config::Config,
 };
+use agui_adapter::model::AgentEvent;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -146,4 +147,43 @@ async fn a_client_that_leaves_after_a_result_finds_it_when_it_comes_back() {
         assert_eq!(said(&retried), TOLD);
         assert_eq!(executed.load(Ordering::Relaxed), 2);
     }
+}
+
+/// The same event, said by a child.
+fn of_child(event: AgentEvent) -> AgentEvent {
+    AgentEvent { source: Some("main/child".into()), ..event }
+}
+
+#[tokio::test]
+async fn a_call_of_a_child_that_old_clients_are_told_of_in_their_way_is_executed_once() {
+    let executed = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&executed);
+    let agent = agent("asking", move |request| {
+        let mut items = vec![Ok(start()), Ok(of_child(start()))];
+        if request.decisions.is_empty() {
+            items.extend(asks_for("c1").into_iter().map(of_child).map(Ok));
+            return stream::iter(items);
+        }
+        for _ in request.decisions.iter().filter(|decision| !decision.settled) {
+            counts.fetch_add(1, Ordering::Relaxed);
+            items.extend(gives("c1", "wipe", "done").into_iter().map(of_child).map(Ok));
+        }
+        let fails = request.run_id.as_str() == "r2";
+        let code = "MODEL_UNAVAILABLE";
+        let failure = AgentError { code, message: "Nobody is there.".to_owned(), cause: None };
+        items.push(if fails { Err(failure) } else { Ok(end()) });
+        stream::iter(items)
+    });
+    let server = server(Config::default(), vec![agent]).await;
+    let old = |mut input: Value| {
+        input.as_object_mut().unwrap().shift_remove("protocolVersion");
+        input
+    };
+    let asked = server.run("/agui/asking", &old(input("t", "r1"))).await;
+    let ids = raised(&asked);
+    assert_eq!(ids.len(), 1);
+    let answer = |run: &str| old(resume("t", run, &json!([approve(&ids[0])])));
+    assert_eq!(code(&server.run("/agui/asking", &answer("r2")).await), "MODEL_UNAVAILABLE");
+    server.run("/agui/asking", &answer("r3")).await;
+    assert_eq!(executed.load(Ordering::Relaxed), 1);
 }

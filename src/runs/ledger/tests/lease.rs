@@ -38,7 +38,7 @@ fn a_lost_run_gives_back_what_it_claimed_but_for_what_it_settled() {
     world.asked(&open);
     let entries = [approve("i-c1"), approve("i-c2")];
     let lost = world.resumed("r2", &entries);
-    now(lost.settler().settle(&[(done("c1"), result("c1"))])).unwrap();
+    now(lost.settler().settle(&[(done("c1"), Some(result("c1")))])).unwrap();
     world.at(LEASE);
     let missing = Refusal::Uncovered {
         missing: ids(&["i-c2"]),
@@ -53,10 +53,11 @@ fn a_lost_run_gives_back_what_it_claimed_but_for_what_it_settled() {
     // What comes late from the lost run changes nothing.
     let before = world.thread();
     world.at(LEASE + 1);
-    now(lost.renew()).unwrap();
-    now(lost.settler().settle(&[(done("c2"), result("c2"))])).unwrap();
-    assert_eq!(world.thread(), before);
-    leave(lost, &interrupted(&[ask("c9")]), &["u9"]);
+    let gone = Err(StoreError("the thread is another run's by now".to_owned()));
+    assert_eq!(now(lost.renew()), gone);
+    assert_eq!(now(lost.settler().settle(&[(done("c2"), Some(result("c2")))])), gone);
+    let (end, messages) = (interrupted(&[ask("c9")]), Arc::default());
+    assert_eq!(now(lost.end(&Ended { end: &end, messages, state: None, decisions: &[] })), gone);
     assert_eq!(world.thread(), before);
     leave(ticket, &success(), &["u1"]);
     assert_eq!(world.thread().unwrap().answered, ids(&["i-c2", "i-c1"]));

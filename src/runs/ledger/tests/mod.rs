@@ -321,5 +321,6 @@ fn leave(ticket: Ticket, end: &RunEnd, history: &[&str]) {
 }
 
 fn leave_with(ticket: Ticket, end: &RunEnd, messages: Vec<Stored>, decisions: &[Decision]) {
-    now(ticket.end(&Ended { end, messages: Arc::new(messages), state: None, decisions })).unwrap();
+    // A run that lost its thread records nothing; what the thread is then is what tests look at.
+    now(ticket.end(&Ended { end, messages: Arc::new(messages), state: None, decisions })).ok();
 }

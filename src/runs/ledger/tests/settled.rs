@@ -100,14 +100,14 @@ fn a_result_is_stored_while_the_run_lasts() {
     let world = World::new(REJECT);
     world.asked(&open());
     let ticket = world.resumed("r2", &both());
-    now(ticket.settler().settle(&[(done("c1"), result("c1"))])).unwrap();
+    now(ticket.settler().settle(&[(done("c1"), Some(result("c1")))])).unwrap();
     let thread = world.thread().unwrap();
     assert_eq!(*thread.messages, [stored("u1"), Stored::seen(result("c1"))]);
     let claim = thread.active.unwrap().claim.unwrap();
     assert_eq!(claim.parked, parked(&[ask("c2")], &[done("c1")]));
     // Once is enough.
     let before = world.thread();
-    now(ticket.settler().settle(&[(done("c1"), result("c1"))])).unwrap();
+    now(ticket.settler().settle(&[(done("c1"), Some(result("c1")))])).unwrap();
     assert_eq!(world.thread(), before);
     // Given up now, the run leaves the same as if it had failed.
     drop(ticket);
@@ -121,7 +121,7 @@ fn a_result_stored_before_the_end_is_settled_once_at_the_end() {
     let world = World::new(REJECT);
     world.asked(&open());
     let ticket = world.resumed("r2", &both());
-    now(ticket.settler().settle(&[(done("c1"), result("c1"))])).unwrap();
+    now(ticket.settler().settle(&[(done("c1"), Some(result("c1")))])).unwrap();
     let messages = vec![stored("u1"), Stored::seen(result("c1")), Stored::seen(result("c2"))];
     leave_with(ticket, &failed(), messages, &decisions(&both(), &open()));
     assert_eq!(world.parked(), Some(parked(&[], &[done("c1"), done("c2")])));
@@ -132,11 +132,11 @@ fn results_of_calls_that_the_run_did_not_claim_are_not_stored() {
     let world = World::new(MEMORY);
     let fresh = world.run("a", &input("r1", &said("u1"), &[]));
     let before = world.thread();
-    now(fresh.settler().settle(&[(done("c1"), result("c1"))])).unwrap();
+    now(fresh.settler().settle(&[(done("c1"), Some(result("c1")))])).unwrap();
     assert_eq!(world.thread(), before);
     leave(fresh, &interrupted(&open()), &["u1"]);
     let claiming = world.resumed("r2", &both());
     let before = world.thread();
-    now(claiming.settler().settle(&[(done("c9"), result("c9"))])).unwrap();
+    now(claiming.settler().settle(&[(done("c9"), Some(result("c9")))])).unwrap();
     assert_eq!(world.thread(), before);
 }
