@@ -21,6 +21,10 @@ use super::{group::Group, stderr::Log};
 /// group may hold them.
 pub(super) const PIPES_CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long the end of a program's stderr is waited for before its end is told: what it left
+/// behind may hold it.
+pub(super) const LAST_WORDS_WITHIN: Duration = Duration::from_millis(100);
+
 /// A program that runs, and what it needs.
 #[derive(Debug)]
 pub(super) struct Keeper {
@@ -52,22 +56,24 @@ pub(super) struct Ended {
 }
 
 impl Keeper {
-    /// Watches to the end, which it tells to `ended`.
+    /// Watches until nothing is left. How the program itself ended is told to `ended` before what
+    /// it left behind is ended, which may take the whole grace.
     pub(super) async fn keep(self, orders: Orders, ended: oneshot::Sender<Ended>) {
         let Self { mut child, group, stdin, line, mut log, grace } = self;
         let status = {
             let pipes = future::join(feed(stdin, line), log.follow());
             let mut pipes = pin!(pipes.map(drop).fuse());
-            let status = while_piping(leader(&mut child, &group, orders, grace), &mut pipes).await;
-            group.sweep(grace).await;
-            if !pipes.is_terminated() {
-                // Whoever still holds them after that is none of ours.
-                timeout(PIPES_CLOSE_WITHIN, pipes).await.ok();
-            }
-            status
+            while_piping(leader(&mut child, &group, orders, grace), &mut pipes).await
         };
+        timeout(LAST_WORDS_WITHIN, log.follow()).await.ok();
         // Nobody listens when the stream was dropped.
         ended.send(Ended { status, last_words: log.last() }).ok();
+        let mut words = pin!(log.follow().fuse());
+        while_piping(group.sweep(grace), &mut words).await;
+        if !words.is_terminated() {
+            // Whoever still holds it after that is none of ours.
+            timeout(PIPES_CLOSE_WITHIN, words).await.ok();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     fault::Fault,
-    keeper::{Ended, PIPES_CLOSE_WITHIN},
+    keeper::{Ended, LAST_WORDS_WITHIN, PIPES_CLOSE_WITHIN},
     lines::{Lines, Read, TooLong},
     output,
     stderr::Speaker,
@@ -216,7 +216,8 @@ impl Session {
         }
         let Some(program) = &mut self.program else { return Ok(None) };
         if self.ended.is_none() {
-            let ended = timeout(self.limits.grace, &mut program.ended).await;
+            let time = self.limits.grace + LAST_WORDS_WITHIN;
+            let ended = timeout(time, &mut program.ended).await;
             self.ended = ended.ok().map(|ended| ended.unwrap_or_else(lost));
         }
         match self.ended.take() {

@@ -215,3 +215,24 @@ fn a_long_line_is_parsed_beside_the_runtimes_threads_and_in_its_turn() {
         assert_eq!(values, [json!(1), json!("0".repeat(long - 1) + "2"), json!(3)]);
     });
 }
+
+#[tokio::test]
+async fn how_a_program_ended_counts_whatever_it_leaves_behind() {
+    // The child does not mind SIGTERM, and holds the program's stderr.
+    let script = |says: &str| {
+        format!("trap '' TERM; {says} sleep 600 >/dev/null & echo 'No model.' >&2; exit 7")
+    };
+    let failure = Err(AgentError {
+        code: "UPSTREAM_ERROR",
+        message: "The agent's program failed with exit code 7.".to_owned(),
+        cause: Some("exit code 7; last line of its stderr: No model.".to_owned()),
+    });
+    // Longer than the test takes; what is left is killed with the runtime.
+    let grace = Duration::from_secs(20);
+    let events: Vec<_> = agent(&script(""), grace).run(request()).collect().await;
+    assert_eq!(events, std::slice::from_ref(&failure));
+    let asks = script(r#"echo '{"@":"ask","id":"q","message":"Which?"}';"#);
+    let events: Vec<_> = agent(&asks, grace).run(request()).collect().await;
+    assert_eq!(events.last(), Some(&failure));
+    assert_eq!(events.len(), 2);
+}
