@@ -182,7 +182,7 @@ async fn a_call_of_a_child_that_old_clients_are_told_of_in_their_way_is_executed
     let asked = server.run("/agui/asking", &old(input("t", "r1"))).await;
     let ids = raised(&asked);
     assert_eq!(ids.len(), 1);
-    let answer = |run: &str| old(resume("t", run, &json!([approve(ids[0].as_ref())])));
+    let answer = |run: &str| old(resume("t", run, &json!([approve(ids[0])])));
     assert_eq!(code(&server.run("/agui/asking", &answer("r2")).await), "MODEL_UNAVAILABLE");
     server.run("/agui/asking", &answer("r3")).await;
     assert_eq!(executed.load(Ordering::Relaxed), 1);
