@@ -15,8 +15,8 @@ pub(super) struct TooLong;
 /// What a source gave.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// More bytes: lines may be complete now.
-    More,
+    /// So many more bytes: lines may be complete now.
+    More(usize),
     /// The end.
     End,
 }
@@ -62,8 +62,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.buffer.reserve(CHUNK);
         match self.source.read_buf(&mut self.buffer).await? {
             0 => Ok(Read::End),
-            _ => Ok(Read::More),
+            count => Ok(Read::More(count)),
         }
+    }
+
+    /// The source, to be looked at.
+    pub(super) fn source(&self) -> &R {
+        &self.source
     }
 
     /// The source; what was read of it and not asked for is lost.
@@ -117,7 +122,7 @@ mod tests {
                 Ok(Some(line)) => found.push(text(line)),
                 Err(TooLong) => return (found, text(lines.rest()), true),
                 Ok(None) => match lines.read().await.unwrap() {
-                    Read::More => {}
+                    Read::More(_) => {}
                     Read::End => return (found, text(lines.rest()), false),
                 },
             }

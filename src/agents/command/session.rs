@@ -1,9 +1,14 @@
 //! The talk with the program of one run, as its stream sees it.
 
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{
+    os::{fd::AsFd, unix::process::ExitStatusExt},
+    process::ExitStatus,
+    time::Duration,
+};
 
 use agui_adapter::model::{AgentEvent, AgentEventKind, event::EndReason, wire::DecodeOptions};
 use bytes::BytesMut;
+use rustix::io::ioctl_fionread;
 use tokio::{
     process::ChildStdout,
     sync::oneshot,
@@ -24,6 +29,10 @@ const LOOK_EVERY: u64 = 64;
 
 /// A longer line is parsed where it does not hold up other runs.
 pub(super) const PARSED_IN_PLACE: usize = 256 << 10;
+
+/// What is still read, in bytes, behind what was in the pipe when the program was gone: as much as
+/// a pipe holds.
+const READ_BEYOND: u64 = 64 << 10;
 
 /// What holds for every run of an agent.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +77,39 @@ enum Ending {
     Open,
     /// The program was told to stop and has until then.
     Stopping(Instant),
-    /// The program is gone, its stdout may stay open until then.
-    Gone(Instant),
+    /// The program is gone.
+    Gone(Patience),
     /// The root agent's reply has ended.
     Complete,
 }
 
 impl Ending {
+    /// The program has had its time to stop.
     fn is_over(self) -> bool {
-        matches!(self, Self::Stopping(until) | Self::Gone(until) if Instant::now() >= until)
+        matches!(self, Self::Stopping(until) if Instant::now() >= until)
+    }
+}
+
+/// With a stdout whose program is gone. All that the program said is in the pipe and is read,
+/// however slowly; somebody else may hold the pipe and go on for ever.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Patience {
+    /// What is read at most.
+    bytes: u64,
+    /// How long more is waited for, in all.
+    time: Duration,
+}
+
+impl Patience {
+    fn with(stdout: &impl AsFd) -> Self {
+        // Every pipe can say what it holds.
+        let there = ioctl_fionread(stdout).unwrap_or_default();
+        Self { bytes: there.saturating_add(READ_BEYOND), time: PIPES_CLOSE_WITHIN }
+    }
+
+    fn take(&mut self, bytes: usize, time: Duration) {
+        self.bytes = self.bytes.saturating_sub(bytes as u64);
+        self.time = self.time.saturating_sub(time);
     }
 }
 
@@ -143,7 +176,7 @@ impl Session {
         let silent_at = self.limits.silence.map(|silence| Instant::now() + silence);
         loop {
             let Some(program) = &mut self.program else { return Ok(Heard::Nothing) };
-            // Also when there is more: somebody else may hold the pipe and go on for ever.
+            // Also when there is more.
             if self.end.is_over() {
                 return Ok(Heard::Cut);
             }
@@ -162,8 +195,11 @@ impl Session {
                 }
             }
             let stopping = matches!(self.end, Ending::Stopping(_));
+            let asked = Instant::now();
             let until = match self.end {
-                Ending::Stopping(until) | Ending::Gone(until) => Some(until),
+                Ending::Stopping(until) => Some(until),
+                Ending::Gone(Patience { bytes: 0, .. }) => return Ok(Heard::Cut),
+                Ending::Gone(patience) => Some(asked + patience.time),
                 Ending::Open | Ending::Complete => silent_at,
             };
             tokio::select! {
@@ -172,11 +208,16 @@ impl Session {
                 ended = &mut program.ended, if self.ended.is_none() => {
                     self.ended = Some(ended.unwrap_or_else(lost));
                     if !stopping {
-                        self.end = Ending::Gone(Instant::now() + PIPES_CLOSE_WITHIN);
+                        self.end = Ending::Gone(Patience::with(program.stdout.source()));
                     }
                 }
+                // What is there comes before any deadline.
                 read = program.stdout.read() => match read {
-                    Ok(Read::More) => {}
+                    Ok(Read::More(count)) => {
+                        if let Ending::Gone(patience) = &mut self.end {
+                            patience.take(count, asked.elapsed());
+                        }
+                    }
                     Ok(Read::End) => return Ok(Heard::Nothing),
                     Err(error) => return Err(Fault::Unreadable(error)),
                 },
@@ -203,7 +244,9 @@ impl Session {
             output::read(&line, options)
         };
         let event = event.map_err(|what| Fault::BadLine { line: self.line, what })?;
-        if event.as_ref().is_some_and(ends_the_reply) {
+        // The end of a program that is gone stays bounded.
+        let gone = matches!(self.end, Ending::Gone(_));
+        if !gone && event.as_ref().is_some_and(ends_the_reply) {
             self.end = Ending::Complete;
         }
         Ok(event)

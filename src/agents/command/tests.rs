@@ -236,3 +236,48 @@ async fn how_a_program_ended_counts_whatever_it_leaves_behind() {
     assert_eq!(events.last(), Some(&failure));
     assert_eq!(events.len(), 2);
 }
+
+/// A stream behind its first event, whose program is gone.
+async fn behind_a_program_that_is_gone(script: &str) -> AgentStream {
+    let request = request();
+    let background = request.background.clone();
+    let mut stream = agent(script, Duration::ZERO).run(request);
+    assert!(stream.next().await.is_some_and(|event| event.is_ok()));
+    background.close();
+    background.wait().await;
+    stream
+}
+
+#[tokio::test]
+async fn all_that_a_program_said_arrives_however_slowly_it_is_taken() {
+    let count = 1_000;
+    let script = format!(
+        r#"for i in {{0..{count}}}; do echo "{{\"type\":\"CUSTOM\",\"name\":\"n\",\"value\":$i}}"; done
+        echo '{{"type":"AGENT_END"}}'"#
+    );
+    let mut stream = behind_a_program_that_is_gone(&script).await;
+    tokio::time::pause();
+    for n in 1..=count {
+        let event = stream.next().await.map(|event| event.unwrap().kind);
+        assert_eq!(event, Some(Kind::Custom { name: "n".to_owned(), value: n.into() }));
+        tokio::time::advance(keeper::PIPES_CLOSE_WITHIN).await;
+    }
+    let end = stream.next().await.map(|event| event.unwrap().kind);
+    assert!(matches!(end, Some(Kind::AgentEnd { .. })), "{end:?}");
+    assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn who_writes_on_without_a_pause_cannot_hold_a_run_whose_program_is_gone() {
+    let line = r#"{"type":"CUSTOM","name":"n","value":1}"#;
+    // It has left the program's group when that ends.
+    let script = format!(
+        r#"echo '{line}'; exec 4>&1
+        read -r < <(setsid bash -c 'echo left; exec yes "$0" >&4' '{line}' 2>/dev/null)"#
+    );
+    let stream = behind_a_program_that_is_gone(&script).await;
+    // What the pipe held, as much again, and what was read at once before and behind that.
+    let most = (2 * (64 << 10) + 2 * (32 << 10)) / line.len();
+    let events: Vec<_> = stream.take(most).collect().await;
+    assert!(events.len() < most, "{}", events.len());
+}
