@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use agui_adapter::truncate::weight;
-use agui_protocol::Event;
+use agui_protocol::{Body, Event};
 use tokio::sync::Notify;
 
 /// About how many bytes may wait for one joiner.
@@ -63,11 +63,11 @@ impl Joiners {
         self.0.retain_mut(|entry| {
             let Some(joiner) = entry.joiner.upgrade() else { return false };
             let new = batch.get(std::mem::take(&mut entry.has)..).unwrap_or_default();
-            let bytes = new.iter().map(|event| weight(event, usize::MAX)).sum::<usize>();
+            let bytes = new.iter().map(held).fold(0, usize::saturating_add);
             let mut waiting = joiner.lock();
             // Who has read everything is not slow, however long the next event is.
             let fits = waiting.events.is_empty() || waiting.weight + bytes <= MAX_WAITING;
-            waiting.weight += bytes;
+            waiting.weight = waiting.weight.saturating_add(bytes);
             if fits {
                 waiting.events.extend_from_slice(new);
             } else {
@@ -87,6 +87,21 @@ impl Joiners {
         }
     }
 }
+
+/// About how many bytes an event holds, counted as far as it matters here.
+fn held(event: &Event) -> usize {
+    let enough = match event.body {
+        // Not walked, but for the rest counted as `enough`: one of each in a run at most.
+        Body::RunStarted { .. } | Body::RunFinished { .. } | Body::MessagesSnapshot { .. } => {
+            BOUNDARY
+        }
+        _ => MAX_WAITING,
+    };
+    weight(event, enough)
+}
+
+/// What a boundary event is taken to hold.
+const BOUNDARY: usize = 64 << 10;
 
 impl Joiner {
     /// What came since the last call, and whether that was all. Waits if nothing did.
@@ -113,7 +128,6 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use agui_protocol::{Body, Event};
     use futures_util::FutureExt;
     use serde_json::json;
 
