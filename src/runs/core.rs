@@ -338,9 +338,8 @@ impl State {
                 Body::ToolCallResult { tool_call_id, .. } => {
                     let Some(decision) = self.claimed.shown.remove(tool_call_id) else { continue };
                     let mut messages = self.adapter.transcript().messages();
-                    let result = messages.find(|message| {
-                        matches!(message, Message::Tool { tool_call_id: call, .. } if call == tool_call_id)
-                    });
+                    let result =
+                        messages.find(|message| message.answered_call() == Some(tool_call_id));
                     self.settled.push((decision, result.cloned()));
                 }
                 Body::Custom { name, value, .. } if name == CHILD_RESULT => {

@@ -155,22 +155,15 @@ impl Opening {
 
     /// The history, but for results that the run sent again under an id of its own.
     fn without_sent_again(&self, history: &[Message], transcript: &Transcript) -> Vec<Message> {
-        let again: HashSet<&ToolCallId> =
-            if self.owed.is_empty() { HashSet::new() } else { answered_calls(transcript) };
-        let sent_again = |message: &&Message| match message {
-            Message::Tool { tool_call_id, .. } => again.contains(tool_call_id),
-            _ => false,
+        let again: HashSet<&ToolCallId> = if self.owed.is_empty() {
+            HashSet::new()
+        } else {
+            transcript.messages().filter_map(Message::answered_call).collect()
         };
+        let sent_again =
+            |message: &&Message| message.answered_call().is_some_and(|call| again.contains(call));
         history.iter().filter(|message| !sent_again(message)).cloned().collect()
     }
-}
-
-fn answered_calls(transcript: &Transcript) -> HashSet<&ToolCallId> {
-    let answered = transcript.messages().filter_map(|message| match message {
-        Message::Tool { tool_call_id, .. } => Some(tool_call_id),
-        _ => None,
-    });
-    answered.collect()
 }
 
 impl Begun {
@@ -221,16 +214,10 @@ fn owed(decisions: &[Decision], stored: &[Stored], sent: &[Message]) -> Vec<Mess
     let calls = settled.filter_map(|decision| decision.open.call.as_ref());
     let mut results: HashMap<&str, &Message> = HashMap::new();
     for Stored { message, .. } in stored {
-        results.extend(answered_call(message).map(|call| (call, message)));
+        results.extend(message.answered_call().map(|call| (call.as_str(), message)));
     }
-    let has: HashSet<&str> = sent.iter().filter_map(answered_call).collect();
+    let has: HashSet<&str> =
+        sent.iter().filter_map(Message::answered_call).map(ToolCallId::as_str).collect();
     let missing = calls.filter(|call| !has.contains(call.wire_id.as_str()));
     missing.filter_map(|call| results.get(call.wire_id.as_str()).copied().cloned()).collect()
-}
-
-fn answered_call(message: &Message) -> Option<&str> {
-    match message {
-        Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
-        _ => None,
-    }
 }

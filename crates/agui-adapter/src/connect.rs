@@ -204,35 +204,15 @@ fn started_call(start: &Event) -> Option<&ToolCallId> {
     }
 }
 
-/// The thread's messages and those of a client's input that it lacks, so that a snapshot deletes
-/// nothing that only the client has. A second answer to a call is not among them.
-pub fn with_unknown(mut messages: Vec<Message>, input: &[Message]) -> Vec<Message> {
-    let mut ids: HashSet<MessageId> = messages.iter().map(|message| message.id().clone()).collect();
-    let mut answered: HashSet<ToolCallId> = messages.iter().filter_map(answers).cloned().collect();
-    for message in input {
-        let first = answers(message).is_none_or(|call| answered.insert(call.clone()));
-        if first && ids.insert(message.id().clone()) {
-            messages.push(message.clone());
-        }
-    }
-    messages
-}
-
 /// The calls in a thread's messages that no message answers, in their order.
 pub fn pending_calls(messages: &[Message]) -> Vec<ToolCallId> {
-    let answered: HashSet<&ToolCallId> = messages.iter().filter_map(answers).collect();
+    let answered: HashSet<&ToolCallId> =
+        messages.iter().filter_map(Message::answered_call).collect();
     let calls = messages.iter().filter_map(|message| match message {
         Message::Assistant { tool_calls, .. } => Some(tool_calls),
         _ => None,
     });
     calls.flatten().map(|call| &call.id).filter(|id| !answered.contains(id)).cloned().collect()
-}
-
-fn answers(message: &Message) -> Option<&ToolCallId> {
-    match message {
-        Message::Tool { tool_call_id, .. } => Some(tool_call_id),
-        _ => None,
-    }
 }
 
 /// What the agent's switches keep from clients.

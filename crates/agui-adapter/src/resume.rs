@@ -4,7 +4,7 @@
 //! whole arguments, the call executed is the one the server stored. No storage.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     fmt::Write as _,
     time::{Duration, UNIX_EPOCH},
 };
@@ -154,45 +154,6 @@ pub struct Decision {
 /// What an external call gives when its interrupt was cancelled.
 pub const CANCELLED_TEXT: &str = "Interrupt cancelled by user";
 
-/// Which interrupts a resume leaves out, names twice, or names without their being open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Open, but without an entry; in the order of the open ones.
-    pub missing: Vec<InterruptId>,
-    /// Open, with more than one entry; each once, in the order of the entries.
-    pub duplicate: Vec<InterruptId>,
-    /// Not open; each once, in the order of the entries. Whether they were answered before or
-    /// never raised is only known to the ledger.
-    pub unknown: Vec<InterruptId>,
-}
-
-impl Coverage {
-    /// Whether every open interrupt has exactly one entry.
-    pub fn is_complete(&self) -> bool {
-        self.missing.is_empty() && self.duplicate.is_empty()
-    }
-}
-
-/// Compares the entries of a resume with the interrupts that are open.
-pub fn coverage(entries: &[ResumeEntry], open: &[OpenInterrupt]) -> Coverage {
-    let open_ids: HashSet<&InterruptId> = open.iter().map(|open| &open.interrupt.id).collect();
-    let mut seen: HashMap<&InterruptId, usize> = HashMap::new();
-    let mut coverage = Coverage::default();
-    for entry in entries {
-        let id = &entry.interrupt_id;
-        let count = seen.entry(id).or_default();
-        *count += 1;
-        match (open_ids.contains(id), *count) {
-            (true, 2) => coverage.duplicate.push(id.clone()),
-            (false, 1) => coverage.unknown.push(id.clone()),
-            _ => {}
-        }
-    }
-    let ids = open.iter().map(|open| &open.interrupt.id);
-    coverage.missing = ids.filter(|id| !seen.contains_key(id)).cloned().collect();
-    coverage
-}
-
 /// An answer that cannot be taken; the interrupt stays open and the person who typed it must see
 /// why. Goes to the client as `INVALID_INPUT_ERROR`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -206,8 +167,8 @@ pub struct AnswerError {
 
 /// What the answers mean, in the order of the open interrupts.
 ///
-/// Call it once [`coverage`] is complete: an open interrupt without an entry gets no decision, of
-/// several entries the first counts. A question's payload is not checked against the
+/// Whether every open interrupt has its one entry is the ledger's business: one without an entry
+/// gets no decision here, of several entries the first counts. A question's payload is not checked against the
 /// `responseSchema`, nor are edited arguments against the tool's schema: that needs a JSON Schema
 /// validator and is the caller's part.
 ///

@@ -272,6 +272,14 @@ pub enum Message {
 }
 
 impl Message {
+    /// The call that the message answers, if it is a tool message.
+    pub fn answered_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::Tool { tool_call_id, .. } => Some(tool_call_id),
+            _ => None,
+        }
+    }
+
     /// The message's id.
     pub fn id(&self) -> &MessageId {
         match self {

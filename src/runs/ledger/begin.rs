@@ -48,11 +48,10 @@ pub(super) fn begin(
     let mut thread = thread.cloned().map_or_else(|| Thread::new(now), reopened);
     let (already_answered, never_raised) = unknown(&thread, &attempt.input.resume);
     if only_repeats(&thread, attempt.input, &already_answered) {
-        let outcome = thread.outcome.clone();
         if let Some(last) = thread.last_answer.as_ref().filter(|_| thread.messages.is_empty()) {
             thread.messages = Arc::clone(&last.messages);
         }
-        let repeat = Repeat { outcome, answered: already_answered, thread };
+        let repeat = Repeat { answered: already_answered, thread };
         return (Next::Keep, Ok(Outcome::Repeat(Box::new(repeat))));
     }
     let entries = match answers(&thread, attempt, now) {
@@ -183,11 +182,8 @@ impl<'a> Given<'a> {
         for entry in &input.resume {
             entries.entry(&entry.interrupt_id).or_insert((entry, 0)).1 += 1;
         }
-        let calls = input.messages.iter().filter_map(|message| match message {
-            Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
-            _ => None,
-        });
-        Self { entries, calls: calls.collect() }
+        let calls = input.messages.iter().filter_map(Message::answered_call);
+        Self { entries, calls: calls.map(ToolCallId::as_str).collect() }
     }
 
     /// The result of a tool of the client's own may also come as a message, as it would without

@@ -7,7 +7,7 @@ use agui_adapter::{
     outbound::EndOutcome,
     resume::{Decision, OpenInterrupt},
 };
-use agui_protocol::{InterruptId, Message};
+use agui_protocol::{InterruptId, Message, ToolCallId};
 
 use super::{Ended, Policy, Settled, kept};
 use crate::store::{
@@ -199,7 +199,8 @@ impl Parked {
 
     /// What is left to answer or to go on with after a run that failed; `None` = nothing.
     fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
-        let results: HashSet<&str> = ended.messages.iter().filter_map(answered_call).collect();
+        let results = ended.messages.iter().filter_map(|stored| stored.message.answered_call());
+        let results: HashSet<&str> = results.map(ToolCallId::as_str).collect();
         for decision in ended.decisions {
             let call = decision.open.call.as_ref();
             if call.is_some_and(|call| results.contains(call.wire_id.as_str())) {
@@ -217,12 +218,5 @@ impl Parked {
         self.open.remove(at);
         self.settled.push(Decision { settled: true, ..decision.clone() });
         true
-    }
-}
-
-fn answered_call(stored: &Stored) -> Option<&str> {
-    match &stored.message {
-        Message::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
-        _ => None,
     }
 }

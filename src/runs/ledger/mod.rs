@@ -19,7 +19,7 @@ use agui_adapter::{
     outbound::RunEnd,
     resume::{Decision, OpenInterrupt},
 };
-use agui_protocol::{InterruptId, Message, RunAgentInput, RunOutcome};
+use agui_protocol::{InterruptId, Message, RunAgentInput};
 use futures_util::FutureExt;
 use serde_json::Value;
 
@@ -83,10 +83,8 @@ pub enum Beginning {
 /// The end that is told again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repeat {
-    /// The thread as it is.
+    /// The thread as it is, with the messages that the client may have missed.
     pub thread: Thread,
-    /// The end.
-    pub outcome: Option<RunOutcome>,
     /// The entries.
     pub answered: Vec<InterruptId>,
 }

@@ -187,7 +187,7 @@ impl Found {
     fn bind(&mut self, stored: &[Stored]) {
         let unseen = stored.iter().filter(|stored| stored.unseen);
         let answered: HashSet<&ToolCallId> =
-            unseen.filter_map(|stored| answered_call(&stored.message)).collect();
+            unseen.filter_map(|stored| stored.message.answered_call()).collect();
         for (bound, stored) in self.bound.iter_mut().zip(stored) {
             *bound = calls(&stored.message).any(|call| answered.contains(call));
         }
@@ -212,14 +212,6 @@ fn calls(message: &Message) -> impl Iterator<Item = &ToolCallId> {
         _ => &[],
     };
     calls.iter().map(|call| &call.id)
-}
-
-/// The call that a message answers.
-fn answered_call(message: &Message) -> Option<&ToolCallId> {
-    match message {
-        Message::Tool { tool_call_id, .. } => Some(tool_call_id),
-        _ => None,
-    }
 }
 
 /// Whether two messages of one id have one content. What clients are told otherwise on purpose

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use agui_protocol::{Message, MessageId, ToolCallId};
 
 use super::{
-    Found, HistoryNote, Reconciled, Stored, answered_call, calls,
+    Found, HistoryNote, Reconciled, Stored, calls,
     instructions::{Instructions, words},
 };
 
@@ -50,7 +50,7 @@ impl<'a> Output<'a> {
         let count = stored.len();
         for (at, Stored { message, unseen }) in stored.into_iter().enumerate() {
             let answers =
-                answered_call(&message).is_some_and(|call| output.makers.contains_key(call));
+                message.answered_call().is_some_and(|call| output.makers.contains_key(call));
             if !kept[at] && !answers {
                 continue;
             }
@@ -88,7 +88,7 @@ impl<'a> Output<'a> {
         for call in calls(message) {
             self.makers.entry(call.clone()).or_insert(at);
         }
-        self.answered.extend(answered_call(message).cloned());
+        self.answered.extend(message.answered_call().cloned());
     }
 
     /// Appends a message of the input. One that stands there already word for word is not
@@ -101,7 +101,7 @@ impl<'a> Output<'a> {
 
     /// Adds an answer: behind its call if it came before known messages, else to the end.
     pub(super) fn answer(&mut self, message: &Message, before_last: bool) {
-        let maker = answered_call(message).and_then(|call| self.makers.get(call)).copied();
+        let maker = message.answered_call().and_then(|call| self.makers.get(call)).copied();
         match maker.filter(|_| before_last) {
             None => self.append(message),
             Some(maker) => {
@@ -115,7 +115,7 @@ impl<'a> Output<'a> {
 
     fn end_of_answers(&mut self, maker: usize) -> usize {
         let others = self.history.iter().skip(maker + 1);
-        let is_answer = |stored: &&Stored| answered_call(&stored.message).is_some();
+        let is_answer = |stored: &&Stored| stored.message.answered_call().is_some();
         let end = || maker + others.take_while(is_answer).count();
         *self.ends.entry(maker).or_insert_with(end)
     }

@@ -44,7 +44,7 @@ fn line(stored: &Stored) -> String {
     let message = &stored.message;
     let calls: Vec<_> = calls(message).map(ToolCallId::as_str).collect();
     let made = if calls.is_empty() { String::new() } else { format!("({})", calls.join(",")) };
-    let answers = answered_call(message).map_or(String::new(), |call| format!(">{call}"));
+    let answers = message.answered_call().map_or(String::new(), |call| format!(">{call}"));
     let (mark, text) = (if stored.unseen { "*" } else { "" }, message.text_content());
     format!("{mark}{}{answers}{made} {text}", message.id()).trim_end().to_owned()
 }

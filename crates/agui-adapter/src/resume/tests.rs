@@ -179,22 +179,3 @@ fn decisions_come_in_the_order_of_the_open_interrupts() {
         decided.unwrap().iter().map(|decision| decision.open.interrupt.id.to_string()).collect();
     assert_eq!(ids, ["a", "b"]);
 }
-
-#[test]
-fn coverage_names_what_is_missing_doubled_or_unknown() {
-    let answer = |id: &str| entry(json!({"interruptId": id, "status": "cancelled"}));
-    let kind = InterruptKind::PermissionConfirm;
-    let open = [open("a", kind), open("b", kind), open("c", kind)];
-    let entries = ["b", "x", "b", "b", "x", "y"].map(answer);
-    let covered = coverage(&entries, &open);
-    assert_eq!(
-        covered,
-        Coverage {
-            missing: vec!["a".into(), "c".into()],
-            duplicate: vec!["b".into()],
-            unknown: vec!["x".into(), "y".into()],
-        }
-    );
-    assert!(!covered.is_complete());
-    assert!(coverage(&["c", "a", "z", "b"].map(answer), &open).is_complete());
-}

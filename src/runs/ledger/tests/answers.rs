@@ -107,12 +107,12 @@ fn answered_entries_with_nothing_new_repeat_the_recorded_end_and_change_nothing(
             let before = world.thread();
             for entries in [vec![approve("i-c1")], vec![cancel("i-c1"), cancel("i-c1")]] {
                 let repeat = world.repeated("a", &input("r3", messages, &entries));
+                assert_eq!(repeat.thread.outcome.as_ref(), Some(&outcome));
                 let thread = before.clone().unwrap();
                 // Without memory the client gets what was kept for it.
                 let kept = Arc::clone(&thread.last_answer.as_ref().unwrap().messages);
                 let expected = Repeat {
                     thread: Thread { messages: kept, ..thread },
-                    outcome: Some(outcome.clone()),
                     answered: ids(&["i-c1"]),
                 };
                 assert_eq!(repeat, expected, "{messages}");
@@ -135,7 +135,7 @@ fn a_repeated_answer_tells_what_the_answering_run_asked_next() {
     let world = answered(&interrupted(&[ask("c2")]));
     let again = input("r3", &said("u1"), &[approve("i-c1")]);
     let repeat = world.repeated("a", &again);
-    assert_eq!(repeat.outcome, Some(interrupts(&[ask("c2")])));
+    assert_eq!(repeat.thread.outcome, Some(interrupts(&[ask("c2")])));
     assert_eq!(repeat.thread.parked, Some(parked(&[ask("c2")], &[])));
     // With something new it is a run, which has to answer what is open.
     let more = input("r3", &said("u2"), &[approve("i-c1")]);
@@ -151,11 +151,11 @@ fn the_end_that_is_repeated_is_the_one_of_the_last_run() {
     let world = answered(&success());
     leave(world.run("a", &input("r3", &said("u2"), &[])), &cancelled(), &["u2"]);
     let repeat = world.repeated("a", &input("r4", &said("u1"), &[approve("i-c1")]));
-    assert_eq!(repeat.outcome, Some(RunOutcome::Cancelled));
+    assert_eq!(repeat.thread.outcome, Some(RunOutcome::Cancelled));
     // A failure is no end that can be told again.
     leave(world.run("a", &input("r5", &said("u3"), &[])), &failed(), &["u3"]);
     let repeat = world.repeated("a", &input("r6", &said("u1"), &[approve("i-c1")]));
-    assert_eq!(repeat.outcome, Some(RunOutcome::Cancelled));
+    assert_eq!(repeat.thread.outcome, Some(RunOutcome::Cancelled));
 }
 
 #[test]

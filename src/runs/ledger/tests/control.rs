@@ -72,7 +72,7 @@ fn who_answers_what_was_given_up_is_told_so_without_a_run() {
     let late = input("r2", &said("u1"), &[approve("i-c1"), approve("i-c2")]);
     let repeat = world.repeated("a", &late);
     assert_eq!(repeat.answered, ids(&["i-c1", "i-c2"]));
-    assert_eq!(repeat.outcome, Some(RunOutcome::Cancelled));
+    assert_eq!(repeat.thread.outcome, Some(RunOutcome::Cancelled));
     let last = world.thread().unwrap().last_answer.unwrap();
     assert_eq!(last.calls, ["c1", "c2"].map(ToolCallId::from).into());
 }

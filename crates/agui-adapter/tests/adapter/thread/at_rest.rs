@@ -1,7 +1,7 @@
 //! What a client is shown of a thread in which nothing runs.
 
 use agui_adapter::{
-    connect::{Connect, Ending, Snapshot, pending_calls, with_unknown},
+    connect::{Connect, Ending, Snapshot, pending_calls},
     options::{Droppable, EnricherSpec},
 };
 use agui_protocol::{
@@ -139,22 +139,6 @@ fn a_peer_older_than_1_0_gets_its_own_form() {
         (&events[1]["type"], &events[1]["code"]),
         (&json!("RUN_ERROR"), &json!("CANCELLED"))
     );
-}
-
-#[test]
-fn a_snapshot_deletes_nothing_that_only_the_client_has() {
-    let input = messages(json!([
-        { "id": "u1", "role": "user", "content": "HI" },
-        { "id": "t9", "role": "tool", "toolCallId": "c1", "content": "mine" },
-        { "id": "t2", "role": "tool", "toolCallId": "c2", "content": "two" },
-        { "id": "u2", "role": "user", "content": "not sent" },
-        { "id": "u2", "role": "user", "content": "again" },
-    ]));
-    let all = with_unknown(thread(), &input);
-    let ids: Vec<_> = all.iter().map(|message| message.id().as_str()).collect();
-    assert_eq!(ids, ["u1", "r1", "a1", "t1", "p1", "t2", "u2"]);
-    assert_eq!(all[..5], thread());
-    assert_eq!(all[6], input[3]);
 }
 
 #[test]
