@@ -168,9 +168,9 @@ pub struct AnswerError {
 /// What the answers mean, in the order of the open interrupts.
 ///
 /// Whether every open interrupt has its one entry is the ledger's business: one without an entry
-/// gets no decision here, of several entries the first counts. A question's payload is not checked against the
-/// `responseSchema`, nor are edited arguments against the tool's schema: that needs a JSON Schema
-/// validator and is the caller's part.
+/// gets no decision here, of several entries the first counts. Neither is a question's payload
+/// checked against its `responseSchema`, nor are edited arguments against a tool's schema: that
+/// needs a JSON Schema validator and is the caller's part.
 ///
 /// # Errors
 ///
