@@ -360,8 +360,8 @@ const CHILD_RESULT: &str = "subagent.tool_result";
 struct Claimed {
     /// By the ids that the client knows.
     shown: HashMap<ToolCallId, Decision>,
-    /// Those of children that are shown as CUSTOM events: they are known by their child and its
-    /// own id.
+    /// Those of children, whose results may come as CUSTOM events: there they are known by their
+    /// child and its own id.
     of_children: Vec<Decision>,
 }
 
@@ -371,9 +371,11 @@ impl Claimed {
         for decision in decisions.iter().filter(|decision| !decision.settled) {
             let Verdict::Approved { call, .. } = &decision.verdict else { continue };
             let open = &decision.open;
-            if open.source.is_some() && open.interrupt.subagent_run_id.is_none() {
+            // In which form the call was raised says nothing about the form of its result.
+            if open.source.is_some() {
                 claimed.of_children.push(decision.clone());
-            } else {
+            }
+            if open.source.is_none() || open.interrupt.subagent_run_id.is_some() {
                 let id = ToolCallId::from(call.wire_id.as_str());
                 claimed.shown.insert(id, decision.clone());
             }

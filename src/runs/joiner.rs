@@ -65,8 +65,8 @@ impl Joiners {
             let new = batch.get(std::mem::take(&mut entry.has)..).unwrap_or_default();
             let bytes = new.iter().map(held).fold(0, usize::saturating_add);
             let mut waiting = joiner.lock();
-            // Who has read everything is not slow, however long the next event is.
-            let fits = waiting.events.is_empty() || waiting.weight + bytes <= MAX_WAITING;
+            // Who has read almost everything is not slow, however long the next event is.
+            let fits = waiting.weight <= MAX_WAITING;
             waiting.weight = waiting.weight.saturating_add(bytes);
             if fits {
                 waiting.events.extend_from_slice(new);

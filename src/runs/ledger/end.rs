@@ -1,6 +1,9 @@
 //! What becomes of a thread when a run ends, in whatever way.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use agui_adapter::{
     history::Stored,
@@ -201,9 +204,15 @@ impl Parked {
     fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
         let results = ended.messages.iter().filter_map(|stored| stored.message.answered_call());
         let results: HashSet<&str> = results.map(ToolCallId::as_str).collect();
+        // Calls of children that an old client was told of in its own way may share an id: a
+        // message says which of them it answers only where there is one.
+        let ids = ended.decisions.iter().filter_map(|decision| decision.open.call.as_ref());
+        let mut calls: HashMap<&str, usize> = HashMap::new();
+        ids.for_each(|call| *calls.entry(call.wire_id.as_str()).or_default() += 1);
         for decision in ended.decisions {
-            let call = decision.open.call.as_ref();
-            if call.is_some_and(|call| results.contains(call.wire_id.as_str())) {
+            let call = decision.open.call.as_ref().map(|call| call.wire_id.as_str());
+            let only = call.filter(|call| calls.get(call) == Some(&1));
+            if only.is_some_and(|call| results.contains(call)) {
                 self.settle(decision);
             }
         }

@@ -179,11 +179,19 @@ async fn a_call_of_a_child_that_old_clients_are_told_of_in_their_way_is_executed
         input.as_object_mut().unwrap().shift_remove("protocolVersion");
         input
     };
-    let asked = server.run("/agui/asking", &old(input("t", "r1"))).await;
-    let ids = raised(&asked);
-    assert_eq!(ids.len(), 1);
-    let answer = |run: &str| old(resume("t", run, &json!([approve(ids[0])])));
-    assert_eq!(code(&server.run("/agui/asking", &answer("r2")).await), "MODEL_UNAVAILABLE");
-    server.run("/agui/asking", &answer("r3")).await;
-    assert_eq!(executed.load(Ordering::Relaxed), 1);
+    // Whoever asks, executes and tries again: an old client or a current one.
+    for (round, of_old) in
+        [[true; 3], [false, true, false], [true, false, true]].into_iter().enumerate()
+    {
+        let thread = format!("t{round}");
+        let by = |at: usize, input: Value| if of_old[at] { old(input) } else { input };
+        let asked = server.run("/agui/asking", &by(0, input(&thread, "r1"))).await;
+        let ids = raised(&asked);
+        assert_eq!(ids.len(), 1);
+        let answer = |run: &str| resume(&thread, run, &json!([approve(ids[0])]));
+        let failed = server.run("/agui/asking", &by(1, answer("r2"))).await;
+        assert_eq!(code(&failed), "MODEL_UNAVAILABLE");
+        server.run("/agui/asking", &by(2, answer("r3"))).await;
+        assert_eq!(executed.swap(0, Ordering::Relaxed), 1, "{of_old:?}");
+    }
 }
