@@ -70,6 +70,14 @@ pub struct AgentRequest {
     pub decisions: Vec<Decision>,
     /// What the agent parked when it stopped to ask.
     pub parked: Option<Arc<Value>>,
+    /// What the agent kept on the thread in earlier runs
+    /// ([`Keep`](agui_adapter::model::AgentEventKind::Keep)). No client can set it.
+    pub kept: Option<Arc<Value>>,
+    /// Names the principal and the thread, for what is kept per thread outside of the store. Tells
+    /// neither.
+    pub session: Arc<str>,
+    /// Who delegated this run; `None` = a client asked for it.
+    pub delegation: Option<Arc<Delegation>>,
     /// The thread's state at the start of the run.
     pub state: Arc<Value>,
     /// Context for agents, tools and extensions.
@@ -81,6 +89,19 @@ pub struct AgentRequest {
     /// Where an agent starts work that may outlast its stream, such as ending a program; shutdown
     /// waits for it.
     pub background: TaskTracker,
+}
+
+/// A run that another agent's run has asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delegation {
+    /// The `source` path of the run, e.g. `main/researcher`.
+    pub source: Arc<str>,
+    /// How many agents stand above it, 1 for a child of the run's root.
+    pub depth: u32,
+    /// How many more may stand below it.
+    pub depth_left: u32,
+    /// Tools that nobody below may call: `tool` or `source:tool` of the deny rules above.
+    pub denied: Vec<String>,
 }
 
 /// Why a run failed: the code and the sentence that the client sees, and the cause for the log.

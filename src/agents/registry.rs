@@ -346,6 +346,7 @@ mod tests {
             adapter: AdapterOptions::default(),
             run_timeout: Some(Duration::from_secs(1)),
             accept_client_system_messages: false,
+            history_limit: 200,
             kind: AgentKind::Scripted(ScriptedConfig { turns }),
         }
     }

@@ -10,6 +10,7 @@ use super::{
     command::{self, CommandConfig},
     embedded, keys,
     load::Folder,
+    react::ReactConfig,
     tree::{Block, Faults},
 };
 
@@ -27,6 +28,8 @@ pub struct AgentConfig {
     pub run_timeout: Option<std::time::Duration>,
     /// Whether client system and developer messages reach this agent.
     pub accept_client_system_messages: bool,
+    /// `history-limit`: messages of the history given to a model; 0 = all.
+    pub history_limit: usize,
     /// What it is.
     pub kind: AgentKind,
 }
@@ -36,7 +39,7 @@ impl AgentConfig {
     pub fn turns(&self) -> &[Turn] {
         match &self.kind {
             AgentKind::Scripted(scripted) => &scripted.turns,
-            AgentKind::Command(_) => &[],
+            AgentKind::Command(_) | AgentKind::React(_) => &[],
         }
     }
 }
@@ -48,6 +51,8 @@ pub enum AgentKind {
     Scripted(ScriptedConfig),
     /// A program, started for each run.
     Command(CommandConfig),
+    /// A model with tools.
+    React(Box<ReactConfig>),
 }
 
 impl AgentKind {
@@ -56,6 +61,7 @@ impl AgentKind {
         match self {
             Self::Scripted(_) => "scripted",
             Self::Command(_) => "command",
+            Self::React(_) => "react",
         }
     }
 }
@@ -164,6 +170,7 @@ fn agent(
         accept_client_system_messages: switches
             .boolean("accept-client-system-messages")
             .unwrap_or(agui.accept_client_system_messages),
+        history_limit: agui.history_limit,
         kind: kind(entry, folder, faults),
     }
 }

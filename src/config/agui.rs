@@ -39,6 +39,8 @@ pub struct AguiConfig {
     pub agent_id_header: String,
     /// Whether client system and developer messages reach the agent; default false.
     pub accept_client_system_messages: bool,
+    /// `history-limit`: messages of the history given to a model; 0 = all; default 200.
+    pub history_limit: usize,
     /// Runtime context values, by key.
     pub runtime_context: BTreeMap<String, ContextSource>,
     /// What is remembered of threads.
@@ -75,6 +77,7 @@ impl Default for AguiConfig {
             enable_path_routing: true,
             agent_id_header: "X-Agent-Id".to_owned(),
             accept_client_system_messages: false,
+            history_limit: 200,
             runtime_context: BTreeMap::new(),
             threads: ThreadsConfig::default(),
             adapter: AdapterOptions::default(),
@@ -102,6 +105,7 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
         enable_path_routing: flag("enable-path-routing", default.enable_path_routing),
         agent_id_header: header(block, "agent-id-header", faults)
             .unwrap_or(default.agent_id_header),
+        history_limit: default.history_limit,
         accept_client_system_messages: flag(
             "accept-client-system-messages",
             default.accept_client_system_messages,

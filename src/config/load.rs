@@ -172,7 +172,12 @@ pub(super) fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faul
     let agents = scope.block("agents");
     let agui = agui::read(&scope.block("agui"), faults);
     let agents = agents::read(&agents, &agui, folder, faults);
-    Config { server: server::read(&root.block("server"), faults), agui, agents }
+    Config {
+        server: server::read(&root.block("server"), faults),
+        agui,
+        agents,
+        ..Config::default()
+    }
 }
 
 /// A text to load.

@@ -12,7 +12,10 @@ mod expand;
 mod json_schema;
 mod keys;
 pub mod load;
+pub mod mcp_servers;
+pub mod models;
 pub mod place;
+pub mod react;
 mod scalar;
 mod schema;
 pub mod server;
@@ -31,6 +34,9 @@ pub use diagnostic::{ConfigError, ConfigErrors};
 pub use embedded::STARTER;
 pub use json_schema::json_schema;
 pub use load::{Environment, Loaded, Origin, Source, Survey, load, survey};
+pub use mcp_servers::McpServerConfig;
+pub use models::ModelConfig;
+pub use react::ReactConfig;
 pub use server::{AuthConfig, ServerConfig};
 pub use threads::{OnUnanswered, ThreadsConfig};
 
@@ -41,6 +47,12 @@ pub struct Config {
     pub server: ServerConfig,
     /// Key `agentscope.agui`.
     pub agui: AguiConfig,
+    /// Key `agentscope.ca-files`: certificate authorities that are trusted beside the system's.
+    pub ca_files: Vec<std::path::PathBuf>,
+    /// Key `agentscope.models`, by name.
+    pub models: BTreeMap<String, ModelConfig>,
+    /// Key `agentscope.mcp-servers`, by name.
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// Key `agentscope.agents`, by agent id.
     pub agents: BTreeMap<String, AgentConfig>,
 }

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use agui_protocol::ThreadId;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Who asks, as established by authentication; never taken from the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,6 +62,19 @@ pub struct ThreadKey {
     pub principal: Principal,
     /// The thread, as the client names it.
     pub thread: ThreadId,
+}
+
+impl ThreadKey {
+    /// Names the key and tells neither the principal nor the thread: a digest of both.
+    pub fn digest(&self) -> Arc<str> {
+        let mut hasher = Sha256::new();
+        let principal = self.principal.name();
+        // Lengths keep two pairs apart whose texts are cut at different places.
+        hasher.update(principal.map_or(u64::MAX, |name| name.len() as u64).to_be_bytes());
+        hasher.update(principal.unwrap_or_default());
+        hasher.update(self.thread.as_str());
+        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
 }
 
 /// One execution of a run, told from every other one, also of the same run id: a late clean-up

@@ -11,7 +11,10 @@ use std::{
 const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &[]),
     ("telemetry", &[]),
-    ("agents", &["config", "telemetry"]),
+    ("http_client", &["config"]),
+    ("llm", &["config", "telemetry", "http_client"]),
+    ("tools", &["config", "telemetry", "http_client"]),
+    ("agents", &["config", "telemetry", "llm", "tools"]),
     ("store", &[]),
     ("runs", &["config", "telemetry", "agents", "store"]),
     ("server", &["config", "telemetry", "agents", "store", "runs"]),

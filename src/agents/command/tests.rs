@@ -28,6 +28,7 @@ fn agent(script: &str, grace: Duration) -> CommandAgent {
         adapter: AdapterOptions::default(),
         run_timeout: None,
         accept_client_system_messages: false,
+        history_limit: 200,
         kind: AgentKind::Command(command),
     };
     CommandAgent::find("a", &config).unwrap()
@@ -43,6 +44,9 @@ fn request() -> AgentRequest {
         messages: Vec::new(),
         decisions: Vec::new(),
         parked: None,
+        kept: None,
+        session: "session".into(),
+        delegation: None,
         state: json!({}).into(),
         context: Arc::default(),
         cancel: CancellationToken::new(),

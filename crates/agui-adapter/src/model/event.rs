@@ -366,6 +366,12 @@ kinds! {
         /// Opaque to everybody but the agent.
         state: Arc<Value>,
     }
+    /// What the agent wants to know in its later runs on the thread, such as permission rules that
+    /// a person accepted. Sends nothing; the last one counts.
+    Keep "agui.keep" {
+        /// Opaque to everybody but the agent.
+        state: Arc<Value>,
+    }
     /// A type that this server does not know; goes out as RAW.
     Unknown "UNKNOWN" {
         /// The `type` of the wire.

@@ -146,6 +146,8 @@ pub(super) fn built_in(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::State { change } => state::convert(event, change, context),
         AgentEventKind::Activity { .. } => activity::convert(event, context),
         AgentEventKind::Step { name, phase } => custom::convert_step(event, name, *phase, context),
+        // Taken over by the store once it keeps such things.
+        AgentEventKind::Keep { .. } => {}
         AgentEventKind::Park { state } => context.parked = Some(Arc::clone(state)),
         AgentEventKind::HintBlock { .. }
         | AgentEventKind::SubagentExposed { .. }

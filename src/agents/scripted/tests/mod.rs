@@ -37,6 +37,7 @@ fn config(turns: Vec<Turn>) -> AgentConfig {
         adapter: AdapterOptions::default(),
         run_timeout: None,
         accept_client_system_messages: false,
+        history_limit: 200,
         kind: AgentKind::Scripted(ScriptedConfig { turns }),
     }
 }
@@ -55,6 +56,9 @@ fn request() -> AgentRequest {
         messages: Vec::new(),
         decisions: Vec::new(),
         parked: None,
+        kept: None,
+        session: "session".into(),
+        delegation: None,
         state: json!({}).into(),
         context: Arc::default(),
         cancel: CancellationToken::new(),
