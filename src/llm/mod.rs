@@ -4,6 +4,12 @@
 //! stream of its answer into [`ModelEvent`]s, without I/O; one client does the talking for all of
 //! them: retries, timeouts, errors. Knows AgentScope's messages and no agent.
 
+mod anthropic;
+mod body;
+mod json;
+mod media;
+mod names;
+mod turns;
 mod wire;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
