@@ -5,6 +5,8 @@
 //! them: retries, timeouts, errors. Knows AgentScope's messages and no agent.
 
 mod answer;
+mod anthropic;
+mod body;
 mod client;
 mod failure;
 mod json;
@@ -13,6 +15,7 @@ mod names;
 mod openai;
 mod retry;
 mod source;
+mod turns;
 mod wire;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -38,10 +41,11 @@ pub trait ChatModel: Send + Sync + 'static {
 
 /// The model that is configured; connects when it is called.
 pub fn connect(config: &ModelConfig, client: reqwest::Client) -> Arc<dyn ChatModel> {
-    let wire = match config.provider {
+    let wire: Box<dyn wire::Wire> = match config.provider {
         Provider::OpenAi => Box::new(openai::OpenAi::new(config)),
-        // Wired up when they exist.
-        Provider::Anthropic | Provider::Gemini => Box::new(openai::OpenAi::new(config)),
+        Provider::Anthropic => Box::new(anthropic::Anthropic::new(config)),
+        // Wired up when it exists.
+        Provider::Gemini => Box::new(openai::OpenAi::new(config)),
     };
     Arc::new(client::HttpModel::new(config, wire, client))
 }

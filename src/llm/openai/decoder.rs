@@ -12,7 +12,7 @@ use super::{
 };
 use crate::llm::{
     FinishReason, ModelError, ModelErrorKind, ModelEvent, failure::ProviderError, json,
-    media::split_data_url, names::Names, wire::Decoder,
+    media::data_url, names::Names, wire::Decoder,
 };
 
 /// What ends a stream.
@@ -230,10 +230,11 @@ fn thinking(text: Option<&str>) -> Option<ModelEvent> {
 }
 
 fn medium(url: &str) -> MediaSource {
-    match split_data_url(url) {
-        Some((media_type, data)) => {
-            MediaSource::Base64 { media_type: media_type.to_owned(), data: data.to_owned() }
-        }
+    match data_url(url) {
+        Some((media_type, data)) => MediaSource::Base64 {
+            media_type: media_type.unwrap_or_default().to_owned(),
+            data: data.to_owned(),
+        },
         None => MediaSource::Url { media_type: None, url: url.to_owned() },
     }
 }

@@ -4,19 +4,14 @@
 //! documents `file`. Only a user may show something: what a tool or the assistant made, and hints,
 //! follow the message or the results as a user's message. What has no form stands as a line of text.
 
-use agui_adapter::model::{
-    Block, Msg, Role,
-    event::Call,
-    msg::{MediaKind, MediaSource},
-};
+use agui_adapter::model::{Block, Msg, Role, event::Call, msg::MediaKind};
 use serde_json::{Map, Value, json};
 
-use super::reasoning::{DETAILS, EXTRA, unseal};
-use crate::llm::{
-    ModelRequest,
-    media::{Medium, data_url, stand_in},
-    names,
+use super::{
+    media::{name_of, part},
+    reasoning::{DETAILS, EXTRA, unseal},
 };
+use crate::llm::{ModelRequest, names};
 
 /// What the provider is told.
 pub(super) struct Told {
@@ -210,9 +205,12 @@ impl Messages {
                 let seen = matches!(kind, MediaKind::Image | MediaKind::Video);
                 if seen && !self.vision {
                     self.told.left_out += 1;
-                    return Some(Part::Text(format!("[{} left out]", seen_as(*kind))));
+                    return Some(Part::Text(format!("[{} left out]", name_of(*kind))));
                 }
-                Some(medium(*kind, source, name.as_deref()))
+                Some(match part(*kind, source, name.as_deref()) {
+                    Ok(part) => Part::Other(part),
+                    Err(stand_in) => Part::Text(stand_in),
+                })
             }
             Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => None,
         }
@@ -270,47 +268,4 @@ fn tool_call(call: &Call, encrypted: Option<&str>) -> Value {
         told.insert(EXTRA.to_owned(), extra);
     }
     told
-}
-
-fn medium(kind: MediaKind, source: &MediaSource, name: Option<&str>) -> Part {
-    Part::Other(match (kind, Medium::of(kind, source)) {
-        (MediaKind::Image, Medium::Url { url, .. }) => {
-            json!({"type": "image_url", "image_url": {"url": url}})
-        }
-        (MediaKind::Image, Medium::Data { media_type, data }) => {
-            json!({"type": "image_url", "image_url": {"url": data_url(media_type, data)}})
-        }
-        (MediaKind::Video, Medium::Url { url, .. }) => {
-            json!({"type": "video_url", "video_url": {"url": url}})
-        }
-        (MediaKind::Video, Medium::Data { media_type, data }) => {
-            json!({"type": "video_url", "video_url": {"url": data_url(media_type, data)}})
-        }
-        (MediaKind::Audio, Medium::Data { media_type, data }) => {
-            let format = audio_format(media_type);
-            json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
-        }
-        (MediaKind::Document, Medium::Data { media_type, data }) => {
-            let name = name.unwrap_or("document");
-            let file = json!({"filename": name, "file_data": data_url(media_type, data)});
-            json!({"type": "file", "file": file})
-        }
-        (MediaKind::Audio | MediaKind::Document, Medium::Url { .. }) => {
-            return Part::Text(stand_in(kind, source, name));
-        }
-    })
-}
-
-fn seen_as(kind: MediaKind) -> &'static str {
-    if kind == MediaKind::Video { "video" } else { "image" }
-}
-
-/// The provider's name of a format of sound.
-fn audio_format(media_type: &str) -> &str {
-    match media_type.rsplit('/').next().unwrap_or_default() {
-        "x-wav" | "wave" | "vnd.wave" => "wav",
-        "mpeg" => "mp3",
-        "x-m4a" | "mp4" => "m4a",
-        other => other,
-    }
 }

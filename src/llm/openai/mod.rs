@@ -4,12 +4,13 @@
 mod calls;
 mod chunk;
 mod decoder;
+mod media;
 mod messages;
 mod reasoning;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderValue, StatusCode, header::AUTHORIZATION};
+use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use serde_json::{Map, Value, json};
 
 use self::{
@@ -19,6 +20,7 @@ use self::{
 };
 use super::{
     FunctionSpec, ModelErrorKind, ModelRequest, ToolChoice,
+    body::{merge, secret_header},
     failure::ProviderError,
     names,
     wire::{Decoder, Wire, WireRequest},
@@ -41,11 +43,9 @@ impl OpenAi {
     pub(super) fn new(config: &ModelConfig) -> Self {
         let mut headers = HeaderMap::new();
         let key = config.api_key.as_ref().filter(|key| !key.expose().is_empty());
-        // A key that is no header's value cannot be one of a provider's; it answers 401.
-        let bearer = key
-            .and_then(|key| HeaderValue::from_str(&format!("Bearer {}", key.expose().trim())).ok());
-        if let Some(mut bearer) = bearer {
-            bearer.set_sensitive(true);
+        // A key that no header can hold is none of a provider's, which will say so.
+        let bearer = key.and_then(|key| secret_header(&format!("Bearer {}", key.expose().trim())));
+        if let Some(bearer) = bearer {
             headers.insert(AUTHORIZATION, bearer);
         }
         Self {
@@ -103,24 +103,6 @@ impl Wire for OpenAi {
 
     fn failure(&self, status: StatusCode, body: &[u8]) -> ModelErrorKind {
         ProviderError::of_body(body).kind(Some(status))
-    }
-}
-
-/// Parameters take the place of our members as a whole; null takes one away. Only their `tools`
-/// (a provider's own, such as web search) stand beside ours.
-fn merge(body: &mut Map<String, Value>, parameters: &Map<String, Value>) {
-    for (name, value) in parameters {
-        match (body.get_mut(name), value) {
-            (_, Value::Null) => {
-                body.shift_remove(name);
-            }
-            (Some(Value::Array(ours)), Value::Array(further)) if name == "tools" => {
-                ours.extend(further.iter().cloned());
-            }
-            _ => {
-                body.insert(name.clone(), value.clone());
-            }
-        }
     }
 }
 
