@@ -246,6 +246,7 @@ fn ask(call: &str) -> OpenInterrupt {
         kind: InterruptKind::PermissionConfirm,
         reply: "reply".to_owned(),
         source: None,
+        task: None,
         call: Some(StoredCall {
             id: call.to_owned(),
             wire_id: call.to_owned(),

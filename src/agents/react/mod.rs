@@ -1,0 +1,4 @@
+//! An agent with a model, tools and sub-agents.
+
+pub mod history;
+pub mod subagent;
