@@ -15,7 +15,12 @@ use std::{
 use agui_adapter::options::AdapterOptions;
 use agui_protocol::capabilities::AgentCapabilities;
 
-use super::{Agent, command::CommandFactory, scripted::ScriptedFactory};
+use super::{
+    Agent,
+    command::CommandFactory,
+    directory::{Agents, Directory},
+    scripted::ScriptedFactory,
+};
 use crate::config::{AgentConfig, Config, place};
 
 /// The capabilities document of an agent, in AG-UI's shape.
@@ -157,7 +162,7 @@ impl fmt::Display for BuildError {
 /// All agents that are served.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    agents: BTreeMap<String, Registered>,
+    agents: Arc<Agents>,
     default_id: Option<String>,
 }
 
@@ -197,6 +202,7 @@ impl Registry {
 pub struct RegistryBuilder {
     factories: BTreeMap<String, Arc<dyn AgentFactory>>,
     inserted: Vec<Registered>,
+    directory: Directory,
 }
 
 impl Default for RegistryBuilder {
@@ -204,7 +210,7 @@ impl Default for RegistryBuilder {
         let mut factories: BTreeMap<String, Arc<dyn AgentFactory>> = BTreeMap::new();
         factories.insert("scripted".to_owned(), Arc::new(ScriptedFactory));
         factories.insert("command".to_owned(), Arc::new(CommandFactory));
-        Self { factories, inserted: Vec::new() }
+        Self { factories, inserted: Vec::new(), directory: Directory::default() }
     }
 }
 
@@ -214,6 +220,11 @@ impl RegistryBuilder {
     pub fn factory(mut self, kind: impl Into<String>, factory: Arc<dyn AgentFactory>) -> Self {
         self.factories.insert(kind.into(), factory);
         self
+    }
+
+    /// The agents that this builder will have built, for a factory whose agents delegate to others.
+    pub fn directory(&self) -> Directory {
+        self.directory.clone()
     }
 
     /// Adds a ready-made agent beside those of the configuration.
@@ -230,7 +241,7 @@ impl RegistryBuilder {
     /// Every fault of every agent, ids that cannot be served, and a `default-agent-id` that names
     /// no agent.
     pub fn build(self, config: &Config) -> Result<Registry, Vec<BuildError>> {
-        let Self { factories, inserted } = self;
+        let Self { factories, inserted, directory } = self;
         let mut errors = Vec::new();
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
@@ -259,6 +270,8 @@ impl RegistryBuilder {
             return Err(errors);
         }
         let default_id = default_id(config.agui.default_agent_id.as_deref(), &agents);
+        let agents = Arc::new(agents);
+        directory.fill(&agents);
         Ok(Registry { agents, default_id })
     }
 }
@@ -310,7 +323,7 @@ fn no_such_default(id: &str, known: &BTreeSet<&str>) -> BuildError {
     BuildError::at("agentscope.agui.default-agent-id", message)
 }
 
-fn default_id(configured: Option<&str>, agents: &BTreeMap<String, Registered>) -> Option<String> {
+fn default_id(configured: Option<&str>, agents: &Agents) -> Option<String> {
     let only = || match agents.len() {
         1 => agents.keys().next(),
         _ => None,
@@ -433,6 +446,20 @@ mod tests {
             state.unwrap().persistent_state
         };
         assert_eq!((persists(false), persists(true)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn the_directory_knows_all_agents_once_they_are_built_and_as_long_as_they_are_served() {
+        let builder = Registry::builder().insert(custom("m"));
+        let directory = builder.directory();
+        let id = |id| directory.get(id).map(|agent| agent.info.id);
+        assert_eq!(id("m"), None);
+        let registry = builder.build(&config(&["a"])).unwrap();
+        let served = registry.clone();
+        drop(registry);
+        assert_eq!((id("a"), id("m"), id("x")), (Some("a".into()), Some("m".into()), None));
+        drop(served);
+        assert_eq!(id("a"), None);
     }
 
     fn custom_only() -> Capabilities {

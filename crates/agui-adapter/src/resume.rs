@@ -60,6 +60,9 @@ pub struct OpenInterrupt {
     /// The `source` path of the child that asked; `None` = the root agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The child's invocation (`taskId` of its events); `None` = the wire gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The call, if the interrupt is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<StoredCall>,

@@ -24,6 +24,8 @@ pub(super) struct Invocation {
     pub(super) id: SubagentRunId,
     pub(super) key: String,
     pub(super) source: Arc<str>,
+    /// The `taskId` of its events.
+    pub(super) task: Option<String>,
     pub(super) name: String,
     /// AGENT_START was seen, so AGENT_END is to come.
     pub(super) started: bool,
@@ -159,6 +161,7 @@ impl StreamContext {
             id,
             key,
             source: Arc::clone(source),
+            task: task_of(event).map(str::to_owned),
             name: name.to_owned(),
             started,
             ended: false,
@@ -317,6 +320,11 @@ impl StreamContext {
         self.child(owner).map(Invocation::source_text)
     }
 
+    /// The `taskId` of an owner that is a child.
+    pub(super) fn task_of(&self, owner: OwnerId) -> Option<&str> {
+        self.child(owner)?.task.as_deref()
+    }
+
     fn child(&self, owner: OwnerId) -> Option<&Invocation> {
         self.children.place(owner).map(|at| &self.children.list[at])
     }
@@ -348,10 +356,14 @@ fn failed(failure: &Failure) -> OwnerEnd {
 
 /// What tells invocations apart as far as the wire does; made for every event of a child.
 fn key_of<'a>(event: &AgentEvent, source: &'a str) -> Cow<'a, str> {
-    match event.metadata.get("taskId").and_then(serde_json::Value::as_str) {
+    match task_of(event) {
         Some(task) => Cow::Owned(format!("{source}\u{0}{task}")),
         None => Cow::Borrowed(source),
     }
+}
+
+fn task_of(event: &AgentEvent) -> Option<&str> {
+    event.metadata.get("taskId").and_then(serde_json::Value::as_str)
 }
 
 fn last_segment(source: &str) -> &str {

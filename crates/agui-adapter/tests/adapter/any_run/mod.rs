@@ -69,6 +69,7 @@ pub fn denied() -> Decision {
             kind: InterruptKind::PermissionConfirm,
             reply: "R0".to_owned(),
             source: None,
+            task: None,
             call: Some(call.clone()),
             question: None,
             expires_ms: None,
