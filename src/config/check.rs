@@ -330,7 +330,22 @@ pub fn unknown_type(text: &str, path: &str, names: &[&str]) -> String {
     }
 }
 
-fn hint(near: Option<&str>) -> String {
+/// Says that a name names nothing, and what there is.
+pub fn no_such<'n>(
+    what: &str,
+    plural: &str,
+    name: &str,
+    path: &str,
+    known: impl Iterator<Item = &'n str>,
+) -> String {
+    let known: Vec<&str> = known.collect();
+    let hint = hint(near(name, known.iter().copied()));
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("there is no {what} `{}`{hint}; {plural}: {known}", shown(name, path))
+}
+
+/// Says which name was meant, if one is near.
+pub fn hint(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 

@@ -109,7 +109,7 @@ fn a_type_of_agent_that_is_not_there_names_those_that_are() {
     assert_eq!(
         errors(text),
         "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; valid types: scripted, \
-         command\n  4 |       \
+         command, react\n  4 |       \
          type: reactt\n    |             ^"
     );
 }
