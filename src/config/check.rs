@@ -267,7 +267,8 @@ fn looks(text: &str) -> bool {
     scalar::looks(text) != Looks::Text
 }
 
-fn number_kind(number: &serde_json::Number) -> ValueKind {
+/// A number as the layers hold it.
+pub fn number_kind(number: &serde_json::Number) -> ValueKind {
     if let Some(value) = number.as_i64() {
         ValueKind::I64(value)
     } else if let Some(value) = number.as_u64() {
@@ -339,9 +340,15 @@ pub fn no_such<'n>(
     known: impl Iterator<Item = &'n str>,
 ) -> String {
     let known: Vec<&str> = known.collect();
-    let hint = hint(near(name, known.iter().copied()));
+    let near = near(name, known.iter().copied());
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    format!("there is no {what} `{}`{hint}; {plural}: {known}", shown(name, path))
+    let name = shown(name, path);
+    match near {
+        Some(near) => {
+            format!("there is no {what} `{name}`; did you mean `{near}`? Valid {plural}: {known}")
+        }
+        None => format!("there is no {what} `{name}`; {plural}: {known}"),
+    }
 }
 
 /// Says which name was meant, if one is near.

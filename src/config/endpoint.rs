@@ -9,11 +9,14 @@ use super::{
     tree::{Block, Faults},
 };
 
-/// What is wrong with the address of a service.
+/// What is wrong with the address of a service. What readers of addresses leave out or put right
+/// (blanks, backslashes, a third `/`) is refused: the host is to be where it seems to be.
 pub(super) fn url_fault(text: &str) -> Option<&'static str> {
-    let has_scheme = ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
+    let host = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    let is_plain = host.is_some_and(|host| !host.starts_with('/') && !host.contains(odd));
     match Url::parse(text) {
-        Ok(url) if has_scheme && url.has_host() => {
+        Ok(url) if is_plain && url.has_host() => {
             let has_credentials = !url.username().is_empty() || url.password().is_some();
             has_credentials.then_some("credentials do not belong into an address: use a header")
         }
@@ -28,7 +31,7 @@ pub(super) fn headers(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<St
         if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
             faults.key(entry.path(), "this cannot be the name of a header");
         }
-        let value = block.text(name).unwrap_or_default();
+        let Some(value) = block.text(name) else { continue };
         header_value(value, entry.path(), faults);
         headers.insert(name.to_owned(), Secret::new(value));
     }

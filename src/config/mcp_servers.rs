@@ -123,7 +123,8 @@ fn timeout(entry: &Block<'_>, faults: &mut Faults<'_>) -> Duration {
     match entry.duration("timeout") {
         Some(Some(timeout)) => timeout,
         Some(None) => {
-            faults.value(&entry.at("timeout"), "a server without a limit could stop every run");
+            let message = "expected more than 0: a server that hangs must not hold a run for ever";
+            faults.value(&entry.at("timeout"), message);
             Duration::ZERO
         }
         None => Duration::from_secs(60),

@@ -94,7 +94,7 @@ impl Default for ModelConfig {
 }
 
 /// What requests hold in any case; `parameters` cannot replace it.
-const FIXED: [&str; 4] = ["model", "messages", "contents", "stream"];
+pub(super) const FIXED: [&str; 4] = ["model", "messages", "contents", "stream"];
 
 /// Reads the section.
 pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, ModelConfig> {

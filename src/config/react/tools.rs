@@ -162,11 +162,23 @@ fn parameters(block: &Block<'_>, faults: &mut Faults<'_>) -> Value {
     }
     if schema.get("type") != Some(&Value::from("object")) {
         faults.value(&path, "the arguments of a tool are an object: `type: object` is needed");
-    } else if let Err(error) = jsonschema::validator_for(&schema) {
+    } else if let Err(error) = jsonschema::options().with_retriever(NoOthers).build(&schema) {
         let message = format!("not a JSON Schema: {error} (at `{}`)", error.instance_path());
         faults.value(&path, message);
     }
     schema
+}
+
+/// A schema stands for itself.
+struct NoOthers;
+
+impl jsonschema::Retrieve for NoOthers {
+    fn retrieve(
+        &self,
+        _uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("other documents are not read".into())
+    }
 }
 
 fn http(block: &Block<'_>, faults: &mut Faults<'_>) -> HttpToolConfig {
@@ -189,34 +201,38 @@ fn http(block: &Block<'_>, faults: &mut Faults<'_>) -> HttpToolConfig {
 
 /// What is wrong with a URL that has `{parameter}` in it.
 fn template_fault(url: &str, parameters: &Value, path: &str) -> Option<String> {
-    let unbalanced = || Some("a parameter stands in braces: `{name}`".to_owned());
-    let (mut filled, mut rest) = (String::new(), url);
-    let known: Vec<&str> = parameters
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|properties| properties.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    while let Some((before, behind)) = rest.split_once('{') {
-        filled.push_str(before);
-        let Some((name, behind)) = behind.split_once('}') else { return unbalanced() };
-        if before.contains('}') || name.is_empty() || name.contains('{') {
-            return unbalanced();
-        }
-        let is_behind_host =
-            filled.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#']));
-        if !is_behind_host {
-            return Some("a parameter cannot choose scheme, host or port".to_owned());
-        }
-        if !known.contains(&name) {
-            let (what, plural) = ("parameter", "properties of `parameters`");
-            return Some(no_such(what, plural, name, path, known.into_iter()));
-        }
-        filled.push('x');
-        rest = behind;
+    let properties = parameters.get("properties").and_then(Value::as_object);
+    let known: Vec<&str> =
+        properties.into_iter().flat_map(|known| known.keys()).map(String::as_str).collect();
+    let (fixed, names) = match split_template(url) {
+        Some(parts) => parts,
+        None => return Some("a parameter stands in braces: `{name}`".to_owned()),
+    };
+    // With the parameters filled in, the address must be the one that it is without them.
+    if let Some(fault) = endpoint::url_fault(&fixed.join("x")) {
+        return Some(fault.to_owned());
     }
-    if rest.contains('}') {
-        return unbalanced();
+    let host_ends = |part: &&str| {
+        part.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#']))
+    };
+    if !names.is_empty() && !fixed.first().is_some_and(host_ends) {
+        return Some("a parameter cannot choose scheme, host or port".to_owned());
     }
-    filled.push_str(rest);
-    endpoint::url_fault(&filled).map(str::to_owned)
+    let unknown = names.into_iter().find(|name| !known.contains(name))?;
+    let plural = "properties of `parameters`";
+    Some(no_such("parameter", plural, unknown, path, known.into_iter()))
+}
+
+/// What stands between the parameters of a URL, and their names.
+fn split_template(url: &str) -> Option<(Vec<&str>, Vec<&str>)> {
+    let mut pieces = url.split('{');
+    let (mut fixed, mut names) = (vec![pieces.next().unwrap_or_default()], Vec::new());
+    for piece in pieces {
+        let (name, rest) = piece.split_once('}')?;
+        names.push(name);
+        fixed.push(rest);
+    }
+    let is_plain =
+        fixed.iter().all(|part| !part.contains('}')) && names.iter().all(|n| !n.is_empty());
+    is_plain.then_some((fixed, names))
 }
