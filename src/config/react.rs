@@ -60,7 +60,7 @@ impl Default for ReactConfig {
 }
 
 /// Where tools come from that are no MCP server's, as permission rules name it.
-pub const OTHER_SOURCES: [&str; 3] = ["builtin", "external", "http"];
+pub const OTHER_SOURCES: [&str; 4] = ["builtin", "external", "http", "subagent"];
 
 /// What an agent may name.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ pub(super) fn read(entry: &Block<'_>, shared: Shared<'_>, faults: &mut Faults<'_
         parallel_tool_calls: entry
             .boolean("parallel-tool-calls")
             .unwrap_or(default.parallel_tool_calls),
-        permission: permission::read(&entry.block("permission"), &tools, faults),
+        permission: permission::read(&entry.block("permission"), &tools, &subagents, faults),
         max_subagent_depth: entry
             .integer("max-subagent-depth")
             .unwrap_or(default.max_subagent_depth),

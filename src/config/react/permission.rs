@@ -1,6 +1,6 @@
 //! Key `permission`: the mode, and rules that name tools.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{OTHER_SOURCES, PermissionConfig, PermissionMode, ReactConfig, ToolConfig};
 use crate::config::{
@@ -14,6 +14,7 @@ use crate::config::{
 pub(super) fn read(
     block: &Block<'_>,
     tools: &[ToolConfig],
+    subagents: &[String],
     faults: &mut Faults<'_>,
 ) -> PermissionConfig {
     let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -21,7 +22,7 @@ pub(super) fn read(
         let rules = block.texts(list).unwrap_or_default();
         for (at, rule) in &rules {
             let path = item(&block.at(list), *at);
-            if let Some(message) = rule_fault(rule, &path, tools) {
+            if let Some(message) = rule_fault(rule, &path, tools, subagents) {
                 faults.value(&path, message);
             } else if let Some((_, other)) = seen.iter().find(|(seen, _)| seen == rule) {
                 faults.value(&path, format!("the same rule stands under `{other}` already"));
@@ -44,24 +45,40 @@ fn mode(block: &Block<'_>) -> PermissionMode {
     }
 }
 
-/// What is wrong with a rule. Which tools a server has is not known here.
-fn rule_fault(rule: &str, path: &str, tools: &[ToolConfig]) -> Option<String> {
-    let Some((source, tool)) = rule.split_once(':') else {
-        return rule.is_empty().then(|| "a rule is `tool` or `source:tool`".to_owned());
-    };
-    if source.is_empty() || tool.is_empty() {
+/// What is wrong with a rule. Which tools an MCP server has is not known here.
+fn rule_fault(
+    rule: &str,
+    path: &str,
+    tools: &[ToolConfig],
+    subagents: &[String],
+) -> Option<String> {
+    let (source, tool) = rule.split_once(':').map_or((None, rule), |(s, t)| (Some(s), t));
+    if tool.is_empty() || source.is_some_and(str::is_empty) {
         return Some("a rule is `tool` or `source:tool`".to_owned());
     }
-    let sources: BTreeSet<&str> = tools.iter().map(ToolConfig::source).collect();
-    if !sources.contains(source) {
-        let what = "source of tools";
-        return Some(no_such(what, "sources of this agent", source, path, sources.into_iter()));
+    let source = source?;
+    let named = sources(tools, subagents);
+    let Some(names) = named.get(source) else {
+        let (what, plural) = ("source of tools", "sources of this agent");
+        return Some(no_such(what, plural, source, path, named.into_keys()));
+    };
+    (OTHER_SOURCES.contains(&source) && !names.contains(&tool))
+        .then(|| no_such("tool", "tools of this source", tool, path, names.iter().copied()))
+}
+
+/// The sources of an agent's tools, and what is known of their tools.
+fn sources<'a>(
+    tools: &'a [ToolConfig],
+    subagents: &'a [String],
+) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for tool in tools {
+        sources.entry(tool.source()).or_default().extend(tool.name());
     }
-    let of_source = || tools.iter().filter(|other| other.source() == source);
-    let names: Vec<&str> = of_source().filter_map(ToolConfig::name).collect();
-    let is_other = OTHER_SOURCES.contains(&source);
-    (is_other && !names.contains(&tool))
-        .then(|| no_such("tool", "tools of this source", tool, path, names.into_iter()))
+    for id in subagents {
+        sources.entry("subagent").or_default().push(id);
+    }
+    sources
 }
 
 /// Rules that name no tool, as far as that is known.
@@ -76,7 +93,8 @@ pub(crate) fn warnings(id: &str, react: &ReactConfig) -> Vec<String> {
             None => (None, rule.as_str()),
         };
         let mut tools = tools.iter().filter(|other| source.is_none_or(|s| other.source() == s));
-        let is_subagent = source.is_none() && subagents.iter().any(|other| other == tool);
+        let is_subagent =
+            source.is_none_or(|s| s == "subagent") && subagents.iter().any(|other| other == tool);
         !is_subagent && !tools.any(|other| other.may_provide(tool))
     });
     unknown
