@@ -67,6 +67,23 @@ fn every_shipped_configuration_is_valid_and_has_an_example_of_its_own() {
 }
 
 #[test]
+fn the_model_of_the_starter_is_valid_without_its_comment_signs() {
+    let (mut text, mut inside) = (String::new(), false);
+    for line in config::STARTER.lines() {
+        let bare = line.replacen("# ", "", 1);
+        inside = matches!(bare.trim(), "models:" | "helper:") || (inside && !line.is_empty());
+        text.push_str(if inside { &bare } else { line });
+        text.push('\n');
+    }
+    let loaded = super::support::config::load(&text, &[("DASHSCOPE_API_KEY", "key")]);
+    let config = loaded.unwrap_or_else(|faults| panic!("{faults}")).config;
+    assert_eq!(config.models.keys().collect::<Vec<_>>(), ["qwen"]);
+    assert_eq!(config.agents.keys().collect::<Vec<_>>(), ["assistant", "helper"]);
+    assert_eq!(config.agents["helper"].kind.name(), "react");
+    assert_eq!(schema_faults(&text), Vec::<String>::new());
+}
+
+#[test]
 fn the_configurations_of_the_readme_are_valid() {
     let readme =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
