@@ -45,6 +45,10 @@ mod limits;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod react_config;
+#[cfg(test)]
+mod react_config_errors;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;
