@@ -45,6 +45,8 @@ mod limits;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod react_config;
 #[cfg(test)]
 mod react_config_errors;
