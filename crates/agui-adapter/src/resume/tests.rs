@@ -15,6 +15,7 @@ fn open(id: &str, kind: InterruptKind) -> OpenInterrupt {
         reply: "r1".into(),
         source: None,
         task: None,
+        above: Vec::new(),
         call: (kind != InterruptKind::InputRequired).then_some(call),
         question: None,
         expires_ms: None,

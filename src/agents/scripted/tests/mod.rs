@@ -116,6 +116,7 @@ fn decision(status: ResumeStatus, payload: Option<Value>, verdict: Verdict) -> D
         reply,
         source: None,
         task: None,
+        above: Vec::new(),
         call,
         question,
         expires_ms: None,

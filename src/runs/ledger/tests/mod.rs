@@ -248,6 +248,7 @@ fn ask(call: &str) -> OpenInterrupt {
         reply: "reply".to_owned(),
         source: None,
         task: None,
+        above: Vec::new(),
         call: Some(StoredCall {
             id: call.to_owned(),
             wire_id: call.to_owned(),

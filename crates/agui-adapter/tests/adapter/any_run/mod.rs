@@ -70,6 +70,7 @@ pub fn denied() -> Decision {
             reply: "R0".to_owned(),
             source: None,
             task: None,
+            above: Vec::new(),
             call: Some(call.clone()),
             question: None,
             expires_ms: None,
