@@ -45,6 +45,8 @@ mod limits;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;

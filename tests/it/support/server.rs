@@ -76,7 +76,7 @@ impl TestServer {
             // A dropped sender counts as well: the test is over.
             bound.serve(drained.map(drop), stopped.map(drop)).await;
         });
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = super::client();
         Self { address, runs, client, drain: Some(drain), stop: Some(stop), served }
     }
 
