@@ -203,6 +203,13 @@ impl Answer {
         self.cut()
     }
 
+    /// The same, but with the end that a whole answer has.
+    pub(crate) fn ended_after(self, bytes: usize) -> Self {
+        let mut answer = self.cut_after(bytes);
+        answer.steps.pop();
+        answer
+    }
+
     /// A write for every byte.
     pub(crate) fn bytewise(mut self) -> Self {
         self.each_write(|write| write.into_iter().map(|byte| vec![byte]).collect());
@@ -217,9 +224,14 @@ impl Answer {
         self.steps = std::mem::take(&mut self.steps).into_iter().flat_map(change).collect();
     }
 
-    /// The length of the body that the endpoint knows already.
-    pub(crate) fn len(&self) -> usize {
-        let length = |step: &Step| if let Step::Write(write) = step { write.len() } else { 0 };
-        self.steps.iter().map(length).sum()
+    /// How many bytes of the body stand before these words.
+    pub(crate) fn len_before(&self, words: &str) -> usize {
+        let writes = self.steps.iter().map(|step| match step {
+            Step::Write(write) => write.as_slice(),
+            _ => &[],
+        });
+        let body = writes.collect::<Vec<_>>().concat();
+        let found = body.windows(words.len()).position(|seen| seen == words.as_bytes());
+        found.unwrap()
     }
 }

@@ -18,7 +18,7 @@ use std::{
 use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
-pub(crate) use answer::{Answer, Feed, Frame, Framing, Gate};
+pub(crate) use answer::{Answer, Frame, Framing, Gate};
 
 /// A running endpoint; it ends, and its connections with it, when it is dropped.
 pub(crate) struct Endpoint {
@@ -90,12 +90,6 @@ impl Endpoint {
     /// Where a path begins, without a slash at its end.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// One more answer for the queue.
-    pub(crate) fn push(&self, answer: Answer) {
-        let Respond::Queue(queue) = &self.shared.respond else { panic!("it has no queue") };
-        queue.lock().unwrap().push_back(answer);
     }
 
     /// The requests so far.

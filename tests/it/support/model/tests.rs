@@ -37,7 +37,6 @@ async fn a_function_of_the_request_answers_it() {
 async fn every_byte_can_come_alone() {
     let frames = || [openai::text("é"), openai::finish("stop")];
     let whole = Answer::framed(Framing::CrLf, frames());
-    let length = whole.len();
     let endpoint = Endpoint::answers([whole.bytewise()]).await;
     let mut response = post(&endpoint, &json!({})).await;
     let mut text = Vec::new();
@@ -51,7 +50,6 @@ async fn every_byte_can_come_alone() {
         format!("data: {first}\r\n\r\ndata: {last}\r\n\r\n")
     );
     assert_eq!(endpoint.requests().len(), 1);
-    assert!(length > 100);
 }
 
 #[tokio::test]
