@@ -279,7 +279,7 @@ async fn requests_have_the_form_and_the_key_of_their_wire() {
         })
     );
     let gemini = of(Dialect::Gemini).await;
-    assert_eq!(gemini.path, "/v1/models/m:streamGenerateContent?alt=sse");
+    assert_eq!(gemini.path, "/v1beta/models/m:streamGenerateContent?alt=sse");
     assert_eq!(gemini.header("x-goog-api-key"), Some("sk-test"));
     assert_eq!(
         gemini.body,

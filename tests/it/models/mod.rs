@@ -1,6 +1,7 @@
 //! The react agent behind the whole server, with a model that the test plays: what comes from a
 //! model's wire, and what is sent on it, up to the events that a front end sees.
 
+mod aimock;
 mod approvals;
 mod calls;
 mod dialects;
@@ -32,7 +33,7 @@ impl Setup {
     /// With a model at any URL, which is asked once.
     fn at(dialect: Dialect, url: &str) -> Self {
         let model = json!({
-            "provider": dialect.name(), "base-url": format!("{url}/v1"), "api-key": "sk-test",
+            "provider": dialect.name(), "base-url": format!("{url}{}", dialect.base()), "api-key": "sk-test",
             "model": "m", "max-retries": 0,
         });
         let agent = json!({"type": "react", "model": "mock", "sys-prompt": "Be brief."});

@@ -1,6 +1,6 @@
 //! HTTP/1.1 by hand: requests in, answers out in chunks that stand for one write each.
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::{
@@ -103,20 +103,15 @@ async fn send(write: &mut OwnedWriteHalf, answer: Answer) -> std::io::Result<Sen
     Ok(Sent::Whole)
 }
 
-fn chunk<'a>(
-    write: &'a mut OwnedWriteHalf,
-    bytes: &'a [u8],
-) -> impl Future<Output = std::io::Result<()>> + 'a {
-    async move {
-        // An empty chunk would be the end of the body.
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-        chunk.extend_from_slice(bytes);
-        chunk.extend_from_slice(b"\r\n");
-        write.write_all(&chunk).await
+async fn chunk(write: &mut OwnedWriteHalf, bytes: &[u8]) -> std::io::Result<()> {
+    // An empty chunk would be the end of the body.
+    if bytes.is_empty() {
+        return Ok(());
     }
+    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+    chunk.extend_from_slice(bytes);
+    chunk.extend_from_slice(b"\r\n");
+    write.write_all(&chunk).await
 }
 
 struct Reader {

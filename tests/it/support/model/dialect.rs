@@ -48,6 +48,14 @@ impl Dialect {
         }
     }
 
+    /// Where its paths begin.
+    pub(crate) fn base(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Anthropic => "/v1",
+            Self::Gemini => "/v1beta",
+        }
+    }
+
     /// A whole answer. It finishes for tools if it calls one.
     pub(crate) fn answer(self, pieces: &[Piece<'_>]) -> Answer {
         let calls = pieces.iter().any(|piece| matches!(piece, Piece::Call(..)));
