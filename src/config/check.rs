@@ -267,7 +267,8 @@ fn looks(text: &str) -> bool {
     scalar::looks(text) != Looks::Text
 }
 
-fn number_kind(number: &serde_json::Number) -> ValueKind {
+/// A number as the layers hold it.
+pub fn number_kind(number: &serde_json::Number) -> ValueKind {
     if let Some(value) = number.as_i64() {
         ValueKind::I64(value)
     } else if let Some(value) = number.as_u64() {
@@ -330,7 +331,28 @@ pub fn unknown_type(text: &str, path: &str, names: &[&str]) -> String {
     }
 }
 
-fn hint(near: Option<&str>) -> String {
+/// Says that a name names nothing, and what there is.
+pub fn no_such<'n>(
+    what: &str,
+    plural: &str,
+    name: &str,
+    path: &str,
+    known: impl Iterator<Item = &'n str>,
+) -> String {
+    let known: Vec<&str> = known.collect();
+    let near = near(name, known.iter().copied());
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let name = shown(name, path);
+    match near {
+        Some(near) => {
+            format!("there is no {what} `{name}`; did you mean `{near}`? Valid {plural}: {known}")
+        }
+        None => format!("there is no {what} `{name}`; {plural}: {known}"),
+    }
+}
+
+/// Says which name was meant, if one is near.
+pub fn hint(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 

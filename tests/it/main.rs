@@ -47,6 +47,10 @@ mod load;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod react_config;
+#[cfg(test)]
+mod react_config_errors;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;
