@@ -4,6 +4,9 @@
 //! stream of its answer into [`ModelEvent`]s, without I/O; one client does the talking for all of
 //! them: retries, timeouts, errors. Knows AgentScope's messages and no agent.
 
+mod failure;
+mod json;
+mod names;
 mod wire;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
