@@ -5,6 +5,7 @@
 
 pub mod command;
 mod directive;
+pub mod react;
 pub mod registry;
 pub mod scripted;
 

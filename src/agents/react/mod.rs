@@ -1,0 +1,4 @@
+//! `type: react`: a model that calls tools until it is done.
+
+pub mod permission;
+pub mod toolkit;
