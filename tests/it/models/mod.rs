@@ -12,6 +12,7 @@ mod isolation;
 mod media;
 mod openai;
 mod reasoning;
+mod soak;
 mod unicode;
 mod usage;
 
