@@ -242,7 +242,7 @@ impl Checker<'_> {
                     let message = "the number would be changed by reading it: quote this value";
                     self.fail(node.pos, path, message.to_owned())
                 }
-                Looks::Text => self.expanded(text, node.pos, path).map(ValueKind::String),
+                Looks::Text => self.expanded(text, node.pos, path).map(written_plain),
             },
             Content::Scalar { text, .. } => {
                 self.expanded(text, node.pos, path).map(ValueKind::String)
@@ -265,6 +265,15 @@ fn is_one_variable(text: &str) -> bool {
 /// Whether YAML gives an unquoted scalar another type than text.
 fn looks(text: &str) -> bool {
     scalar::looks(text) != Looks::Text
+}
+
+/// What a text is that stands without quotes once its placeholders are filled in.
+fn written_plain(text: String) -> ValueKind {
+    match scalar::looks(&text) {
+        Looks::Bool(value) => ValueKind::Boolean(value),
+        Looks::Number(number) => number_kind(&number),
+        Looks::Null | Looks::OddNumber | Looks::Text => ValueKind::String(text),
+    }
 }
 
 /// A number as the layers hold it.

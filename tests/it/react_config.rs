@@ -102,6 +102,15 @@ fn a_models_keys_are_read_and_its_parameters_keep_their_types() {
 }
 
 #[test]
+fn a_placeholder_without_quotes_has_the_type_of_its_value() {
+    let text = "agentscope:\n  models:\n    q:\n      model: m\n      parameters:\n        a: \
+                ${T:0.2}\n        b: ${F:true}\n        c: ${N:007}\n        d: ${S:}\n        e: \
+                \"${T:0.2}\"\n        f: ${X:some words}\n";
+    let expected = json!({"a": 0.2, "b": true, "c": "007", "d": "", "e": "0.2", "f": "some words"});
+    assert_eq!(Value::Object(load(text).models["q"].parameters.clone()), expected);
+}
+
+#[test]
 fn a_key_without_a_value_is_none() {
     let text = "agentscope: {models: {local: {model: m, api-key: '${LOCAL_KEY:}'}}}\n";
     assert_eq!(load(text).models["local"].api_key, None);
@@ -237,6 +246,19 @@ fn a_tool_without_parameters_takes_none() {
     let config = load(text);
     let ToolConfig::External(declared) = &react(&config, "a").tools[0] else { panic!() };
     assert_eq!(*declared.parameters, json!({"type": "object", "properties": {}}));
+}
+
+#[test]
+fn members_of_a_schema_keep_their_order() {
+    let text = "agentscope: {models: {q: {model: m}}, agents: {a: {type: react, model: q, tools: \
+                [{external: {name: x, parameters: {type: object, properties: {z: {}, y: {enum: [2, \
+                1]}, a: {}}, required: [z, a]}}}]}}}\n";
+    let config = load(text);
+    let ToolConfig::External(declared) = &react(&config, "a").tools[0] else { panic!() };
+    assert_eq!(
+        declared.parameters.to_string(),
+        r#"{"type":"object","properties":{"z":{},"y":{"enum":[2,1]},"a":{}},"required":["z","a"]}"#
+    );
 }
 
 #[test]
