@@ -12,7 +12,8 @@ use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{ProtocolVersion, SubscriptionFilter},
     service::{
-        ClientLifecycleMode, RequestHandle, RunningService, serve_client_with_lifecycle_and_ct,
+        ClientInitializeError, ClientLifecycleMode, RequestHandle, RunningService,
+        serve_client_with_lifecycle_and_ct,
     },
     transport::{
         StreamableHttpClientTransport, Transport, async_rw::AsyncRwTransport,
@@ -105,6 +106,60 @@ pub(super) async fn open(
     hub: &Hub,
     stop: &CancellationToken,
 ) -> Result<Connection, String> {
+    let auto = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: None,
+    };
+    match open_as(auto, setup, hub, stop).await {
+        // It knows how the new protocol begins, and speaks only older ones.
+        Err(Unready::Older) => {
+            let older = ClientLifecycleMode::Initialize;
+            open_as(older, setup, hub, stop).await.map_err(Unready::cause)
+        }
+        opened => opened.map_err(Unready::cause),
+    }
+}
+
+/// Why there is no connection.
+enum Unready {
+    /// The server speaks the new protocol's lifecycle in older versions only.
+    Older,
+    /// Anything else.
+    Failed(String),
+}
+
+impl Unready {
+    fn cause(self) -> String {
+        match self {
+            Self::Older => {
+                "it speaks no version of the protocol that this server speaks".to_owned()
+            }
+            Self::Failed(cause) => cause,
+        }
+    }
+}
+
+impl From<String> for Unready {
+    fn from(cause: String) -> Self {
+        Self::Failed(cause)
+    }
+}
+
+impl From<ClientInitializeError> for Unready {
+    fn from(error: ClientInitializeError) -> Self {
+        match error {
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => Self::Older,
+            other => Self::Failed(fault::initialize(&other)),
+        }
+    }
+}
+
+async fn open_as(
+    lifecycle: ClientLifecycleMode,
+    setup: &Setup,
+    hub: &Hub,
+    stop: &CancellationToken,
+) -> Result<Connection, Unready> {
     let config = &setup.config;
     let tap = Arc::new(Tap::default());
     let client =
@@ -115,7 +170,7 @@ pub(super) async fn open(
             let (process, stdout, stdin) = Process::start(&setup.name, &config.transport)?;
             let program = Program::keep(process, hub);
             let transport = Tapped::new(AsyncRwTransport::new_client(stdout, stdin), tap);
-            let ready = ready(setup, client, transport, &close, stop).await;
+            let ready = ready(lifecycle, setup, client, transport, &close, stop).await;
             (Some(program), ready)
         }
         McpTransport::Http { url, headers } => {
@@ -126,7 +181,7 @@ pub(super) async fn open(
                 .max_concurrent_requests(MAX_REQUESTS);
             let transport = StreamableHttpClientTransport::with_client(setup.client.clone(), to);
             let transport = Tapped::new(transport, tap);
-            (None, ready(setup, client, transport, &close, stop).await)
+            (None, ready(lifecycle, setup, client, transport, &close, stop).await)
         }
     };
     match ready {
@@ -155,27 +210,24 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
 
 /// Shakes hands and lists the tools.
 async fn ready<T: Transport<RoleClient> + 'static>(
+    lifecycle: ClientLifecycleMode,
     setup: &Setup,
     client: Client,
     transport: T,
     close: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<(RunningService<RoleClient, Client>, Arc<[ToolSpec]>), String> {
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: None,
-    };
+) -> Result<(RunningService<RoleClient, Client>, Arc<[ToolSpec]>), Unready> {
     let shaken = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, close.clone());
     let ready = async {
-        let running = Box::pin(shaken).await.map_err(|error| fault::initialize(&error))?;
+        let running = Box::pin(shaken).await?;
         let tools = listing::list(&setup.name, running.peer()).await;
         Ok((running, tools.map_err(|error| fault::service(&error))?))
     };
     tokio::select! {
         ready = timeout(setup.config.timeout, ready) => {
-            ready.unwrap_or_else(|_late| Err("it was not ready in time".to_owned()))
+            ready.unwrap_or_else(|_late| Err("it was not ready in time".to_owned().into()))
         }
-        () = stop.cancelled() => Err("it was told to stop".to_owned()),
+        () = stop.cancelled() => Err("it was told to stop".to_owned().into()),
     }
 }
 

@@ -161,3 +161,56 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
         self.inner.close()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequest, CallToolRequestParams, NumberOrString, RequestMetaObject};
+
+    use super::*;
+
+    fn token(id: i64) -> ProgressToken {
+        ProgressToken(NumberOrString::Number(id))
+    }
+
+    /// A call leaves; gives what comes for it.
+    fn leaves(tap: &Tap, id: i64) -> mpsc::Receiver<Signal> {
+        let (signals, heard) = Signals::new();
+        let mut request = CallToolRequest::new(CallToolRequestParams::new("t"));
+        request.extensions.insert(RequestMetaObject::with_progress_token(token(id)));
+        request.extensions.insert(signals);
+        let request = ClientRequest::CallToolRequest(request);
+        tap.sent(&JsonRpcMessage::request(request, RequestId::Number(id)));
+        heard
+    }
+
+    /// Which of the calls is asked when a question comes from there.
+    fn asked(
+        tap: &Tap,
+        origin: Option<&InboundStreamOrigin>,
+        calls: &mut [&mut mpsc::Receiver<Signal>],
+    ) -> Vec<bool> {
+        if let Some(signals) = tap.asking(origin) {
+            let params = ProgressNotificationParam::new(token(0), 1.0);
+            assert!(signals.send(Signal::Progress(params)));
+        }
+        calls.iter_mut().map(|call| call.try_recv().is_ok()).collect()
+    }
+
+    #[test]
+    fn a_question_belongs_to_the_call_that_it_came_with_or_to_the_only_one() {
+        let tap = Tap::default();
+        assert!(tap.asking(None).is_none());
+        let (mut first, mut second) = (leaves(&tap, 1), leaves(&tap, 2));
+        let mut calls = [&mut first, &mut second];
+        // Whom it is for nobody knows, and it must not be shown to the wrong person.
+        assert_eq!(asked(&tap, None, &mut calls), [false, false]);
+        let unassociated = InboundStreamOrigin::Unassociated;
+        assert_eq!(asked(&tap, Some(&unassociated), &mut calls), [false, false]);
+        let of = |id| InboundStreamOrigin::OutboundRequest(RequestId::Number(id));
+        assert_eq!(asked(&tap, Some(&of(2)), &mut calls), [false, true]);
+        assert_eq!(asked(&tap, Some(&of(3)), &mut calls), [false, false]);
+        tap.forget(&token(2));
+        assert_eq!(asked(&tap, Some(&of(2)), &mut calls), [false, false]);
+        assert_eq!(asked(&tap, None, &mut calls), [true, false]);
+    }
+}

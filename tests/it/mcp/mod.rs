@@ -1,6 +1,8 @@
 //! Tools of MCP servers: real ones over stdio and over HTTP, the protocol's own makers' and ours.
 
 mod everything;
+mod raw;
+mod server;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
