@@ -19,9 +19,13 @@ use super::{
     Agent,
     command::CommandFactory,
     directory::{Agents, Directory},
+    react::{ReactFactory, Supplies},
     scripted::ScriptedFactory,
 };
-use crate::config::{AgentConfig, Config, place};
+use crate::{
+    config::{AgentConfig, AgentKind, Config, place},
+    tools::mcp::McpServers,
+};
 
 /// The capabilities document of an agent, in AG-UI's shape.
 pub type Capabilities = AgentCapabilities;
@@ -164,6 +168,7 @@ impl fmt::Display for BuildError {
 pub struct Registry {
     agents: Arc<Agents>,
     default_id: Option<String>,
+    mcp: Arc<McpServers>,
 }
 
 impl Registry {
@@ -190,6 +195,11 @@ impl Registry {
     /// the only agent there is.
     pub fn default_agent(&self) -> Option<&Registered> {
         self.default_id.as_deref().and_then(|id| self.get(id))
+    }
+
+    /// The MCP servers that agents have tools of; whoever serves the agents starts them.
+    pub fn mcp_servers(&self) -> &Arc<McpServers> {
+        &self.mcp
     }
 
     /// All agents, by id.
@@ -241,8 +251,19 @@ impl RegistryBuilder {
     /// Every fault of every agent, ids that cannot be served, and a `default-agent-id` that names
     /// no agent.
     pub fn build(self, config: &Config) -> Result<Registry, Vec<BuildError>> {
-        let Self { factories, inserted, directory } = self;
+        let Self { mut factories, inserted, directory } = self;
         let mut errors = Vec::new();
+        let mut mcp = Arc::default();
+        if uses_models(config) {
+            match Supplies::of(config, &inserted, directory.clone()) {
+                Ok((supplies, servers)) => {
+                    let react = || Arc::new(ReactFactory::new(supplies)) as Arc<dyn AgentFactory>;
+                    factories.entry(REACT.to_owned()).or_insert_with(react);
+                    mcp = servers;
+                }
+                Err(fault) => return Err(vec![fault]),
+            }
+        }
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
             match build_one(&factories, id, agent, config) {
@@ -272,8 +293,17 @@ impl RegistryBuilder {
         let default_id = default_id(config.agui.default_agent_id.as_deref(), &agents);
         let agents = Arc::new(agents);
         directory.fill(&agents);
-        Ok(Registry { agents, default_id })
+        Ok(Registry { agents, default_id, mcp })
     }
+}
+
+/// The `type` of agents with a model.
+const REACT: &str = "react";
+
+/// Whether anything outside is needed. Without, no client is made: that takes its time.
+fn uses_models(config: &Config) -> bool {
+    let is_react = |agent: &AgentConfig| matches!(agent.kind, AgentKind::React(_));
+    !config.mcp_servers.is_empty() || config.agents.values().any(is_react)
 }
 
 fn build_one(
@@ -341,7 +371,7 @@ mod tests {
     use super::*;
     use crate::{
         agents::{AgentRequest, AgentStream},
-        config::{AgentKind, ScriptedConfig, Turn},
+        config::{ScriptedConfig, Turn},
     };
 
     struct Silent;

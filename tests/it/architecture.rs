@@ -13,8 +13,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("telemetry", &[]),
     ("http_client", &["config"]),
     ("llm", &["config", "telemetry", "http_client"]),
-    ("tools", &["config", "telemetry", "http_client"]),
-    ("agents", &["config", "telemetry", "llm", "tools"]),
+    ("process", &[]),
+    ("tools", &["config", "telemetry", "http_client", "process"]),
+    ("agents", &["config", "telemetry", "http_client", "llm", "tools", "process"]),
     ("store", &[]),
     ("runs", &["config", "telemetry", "agents", "store"]),
     ("server", &["config", "telemetry", "agents", "store", "runs"]),
@@ -185,7 +186,7 @@ fn tasks_are_spawned_only_where_shutdown_knows_of_them() {
     });
     // The body's reader waits for the one piece of work that it hands away; connections are
     // counted where they are accepted, and closed by the shutdown; a process is no task.
-    let allowed = ["src/server/accept.rs", "src/server/body.rs", "src/agents/command/program.rs"];
+    let allowed = ["src/server/accept.rs", "src/server/body.rs", "src/process/program.rs"];
     let elsewhere = spawning.map(|source| source.path).filter(|path| {
         !path.starts_with("src/runs") && !allowed.iter().any(|allowed| path == Path::new(allowed))
     });

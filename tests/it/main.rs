@@ -45,6 +45,14 @@ mod limits;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod react_config;
+#[cfg(test)]
+mod react_config_errors;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;

@@ -15,15 +15,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{group::Group, stderr::Log};
-
-/// How long the pipes of a program that has ended may stay open: somebody outside of its process
-/// group may hold them.
-pub(super) const PIPES_CLOSE_WITHIN: Duration = Duration::from_secs(1);
-
-/// How long the end of a program's stderr is waited for before its end is told: what it left
-/// behind may hold it.
-pub(super) const LAST_WORDS_WITHIN: Duration = Duration::from_millis(100);
+use super::speaker::Speaker;
+use crate::process::{Group, LAST_WORDS_WITHIN, Log, PIPES_CLOSE_WITHIN, while_piping};
 
 /// A program that runs, and what it needs.
 #[derive(Debug)]
@@ -32,7 +25,7 @@ pub(super) struct Keeper {
     pub(super) group: Group,
     pub(super) stdin: ChildStdin,
     pub(super) line: Vec<u8>,
-    pub(super) log: Log<ChildStderr>,
+    pub(super) log: Log<ChildStderr, Speaker>,
     /// Time between SIGTERM and SIGKILL.
     pub(super) grace: Duration,
 }
@@ -73,21 +66,6 @@ impl Keeper {
         if !words.is_terminated() {
             // Whoever still holds it after that is none of ours.
             timeout(PIPES_CLOSE_WITHIN, words).await.ok();
-        }
-    }
-}
-
-/// What `life` gives, `pipes` being served meanwhile.
-async fn while_piping<T>(
-    life: impl Future<Output = T>,
-    pipes: &mut (impl FusedFuture<Output = ()> + Unpin),
-) -> T {
-    let mut life = pin!(life);
-    loop {
-        tokio::select! {
-            biased;
-            ended = &mut life => return ended,
-            () = &mut *pipes, if !pipes.is_terminated() => {}
         }
     }
 }

@@ -1,18 +1,16 @@
 //! An agent that is a program: started for each run, told everything in one line on stdin, heard
 //! line by line on stdout.
 //!
-//! [`program`](self) starts it, a keeper watches over the process, a session reads what it says.
+//! [`CommandAgent`] starts it, a keeper watches over the process, a session reads what it says.
 //! The formats of both lines are public; README.md describes them.
 
 mod fault;
-mod group;
 mod keeper;
 mod lines;
 mod output;
-mod program;
 mod request;
 mod session;
-mod stderr;
+mod speaker;
 #[cfg(test)]
 mod tests;
 
@@ -28,18 +26,19 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     fault::Fault,
-    group::Group,
     keeper::{Keeper, Orders},
     lines::Lines,
-    program::Program,
     session::{Limits, Session, interrupted},
-    stderr::{Log, Speaker},
+    speaker::Speaker,
 };
 use super::{
     Agent, AgentRequest, AgentStream,
     registry::{AgentFactory, BuildError, Built, Capabilities, agent_path},
 };
-use crate::config::{AgentConfig, AgentKind};
+use crate::{
+    config::{AgentConfig, AgentKind, CommandConfig},
+    process::{Group, Log, Missing, Program, Wanted},
+};
 
 /// Builds agents that are programs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +79,7 @@ impl CommandAgent {
         };
         Ok(Self(Arc::new(Setup {
             id: id.into(),
-            program: Program::find(command, &path)?,
+            program: find(command, &path)?,
             limits: Limits {
                 line: command.line_limit,
                 silence: command.silence_timeout,
@@ -151,6 +150,16 @@ impl Setup {
         let program = session::Program { stdout, stop, left, ended, speaker };
         Ok(Session::new(program, self.limits, self.options, request.cancel, request.background))
     }
+}
+
+/// Finds the program; `at` is the agent's key path.
+fn find(config: &CommandConfig, at: &str) -> Result<Program, Vec<BuildError>> {
+    let CommandConfig { command, args, env, cwd, .. } = config.clone();
+    let wanted = Wanted { command, args, env: env.into_iter().collect(), cwd };
+    Program::find(wanted).map_err(|missing| {
+        let fault = |fault: Missing| BuildError::at(format!("{at}.{}", fault.key), fault.message);
+        missing.into_iter().map(fault).collect()
+    })
 }
 
 /// What a program does is known to nobody before it does it.

@@ -18,11 +18,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     fault::Fault,
-    keeper::{Ended, LAST_WORDS_WITHIN, PIPES_CLOSE_WITHIN},
+    keeper::Ended,
     lines::{Lines, Read, TooLong},
     output,
-    stderr::Speaker,
+    speaker::Speaker,
 };
+use crate::process::{LAST_WORDS_WITHIN, PIPES_CLOSE_WITHIN};
 
 /// Lines that are taken without a look at the cancel token: asking it takes a lock.
 const LOOK_EVERY: u64 = 64;

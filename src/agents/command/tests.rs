@@ -264,7 +264,7 @@ async fn all_that_a_program_said_arrives_however_slowly_it_is_taken() {
     for n in 1..=count {
         let event = stream.next().await.map(|event| event.unwrap().kind);
         assert_eq!(event, Some(Kind::Custom { name: "n".to_owned(), value: n.into() }));
-        tokio::time::advance(keeper::PIPES_CLOSE_WITHIN).await;
+        tokio::time::advance(crate::process::PIPES_CLOSE_WITHIN).await;
     }
     let end = stream.next().await.map(|event| event.unwrap().kind);
     assert!(matches!(end, Some(Kind::AgentEnd { .. })), "{end:?}");

@@ -1,4 +1,4 @@
-//! The process group of a run's program: the program and everything that it started.
+//! The process group of a program: the program and everything that it started.
 //!
 //! What leaves the group (`setsid`) is out of reach.
 
@@ -20,24 +20,24 @@ const DEATH: Duration = Duration::from_secs(1);
 /// A group that still has to be ended. Dropped, it is killed: a server that stops leaves no
 /// program behind.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     id: Option<Pid>,
 }
 
 impl Group {
     /// The group that `child` leads.
-    pub(super) fn of(child: &Child) -> Self {
+    pub fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self { id: id.and_then(Pid::from_raw) }
     }
 
     /// Asks all of it to end.
-    pub(super) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends all of it.
-    pub(super) fn kill(&self) {
+    pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
@@ -45,7 +45,7 @@ impl Group {
     ///
     /// The number of a group that is empty may be given to another one, but not before all other
     /// numbers were used up, which takes longer than [`LOOK_EVERY`].
-    pub(super) async fn sweep(mut self, grace: Duration) {
+    pub async fn sweep(mut self, grace: Duration) {
         self.terminate();
         if !self.is_gone_within(grace).await {
             self.kill();

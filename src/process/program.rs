@@ -1,4 +1,4 @@
-//! The program of an agent: found when the server starts, started for each run.
+//! A program: found before it is needed, started as often as it is.
 
 use std::{
     env,
@@ -11,14 +11,34 @@ use std::{
 
 use tokio::process::{Child, Command};
 
-use crate::{agents::registry::BuildError, config::CommandConfig};
-
 /// What a program inherits of the server's environment; everything else may hold secrets.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
+/// A program that is wanted, as the configuration has it.
+#[derive(Clone)]
+pub struct Wanted {
+    /// A name, which is looked up on the PATH, or a path.
+    pub command: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Environment variables beside those that it inherits.
+    pub env: Vec<(String, String)>,
+    /// The folder it runs in.
+    pub cwd: PathBuf,
+}
+
+/// Why a program cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The key of the configuration that names what is missing.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
 /// A program that is there.
 #[derive(Clone)]
-pub(super) struct Program {
+pub struct Program {
     path: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -26,31 +46,33 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Finds the program and its folder; `at` is the agent's key path.
-    pub(super) fn find(config: &CommandConfig, at: &str) -> Result<Self, Vec<BuildError>> {
-        let path = find_program(config);
-        let cwd = find_folder(&config.cwd);
-        match (path, cwd) {
-            (Ok(path), Ok(cwd)) => {
-                let env = config.env.clone().into_iter().collect();
-                Ok(Self { path, args: config.args.clone(), env, cwd })
-            }
+    /// Finds the program and its folder.
+    ///
+    /// # Errors
+    ///
+    /// What does not exist.
+    pub fn find(wanted: Wanted) -> Result<Self, Vec<Missing>> {
+        match (find_program(&wanted), find_folder(&wanted.cwd)) {
+            (Ok(path), Ok(cwd)) => Ok(Self { path, args: wanted.args, env: wanted.env, cwd }),
             (path, cwd) => {
-                let fault = |key: &str, message| BuildError::at(format!("{at}.{key}"), message);
-                let path = path.err().map(|message| fault("command", message));
-                let cwd = cwd.err().map(|message| fault("cwd", message));
+                let path = path.err().map(|message| Missing { key: "command", message });
+                let cwd = cwd.err().map(|message| Missing { key: "cwd", message });
                 Err(path.into_iter().chain(cwd).collect())
             }
         }
     }
 
     /// For the log.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.path.display().to_string()
     }
 
     /// Starts it in a process group of its own, so that nothing it starts outlives it.
-    pub(super) fn start(&self) -> io::Result<Child> {
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn start(&self) -> io::Result<Child> {
         let inherited =
             INHERITED.iter().filter_map(|name| env::var_os(name).map(|value| (name, value)));
         Command::new(&self.path)
@@ -67,6 +89,13 @@ impl Program {
     }
 }
 
+impl fmt::Debug for Wanted {
+    /// Its arguments and its environment may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wanted").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Program {
     /// Its arguments and its environment may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,12 +103,13 @@ impl fmt::Debug for Program {
     }
 }
 
-fn find_program(config: &CommandConfig) -> Result<PathBuf, String> {
-    let command = &config.command;
+fn find_program(wanted: &Wanted) -> Result<PathBuf, String> {
+    let command = &wanted.command;
     if command.components().count() > 1 || command.is_absolute() {
         return at_path(command);
     }
-    let path = config.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
+    let own = wanted.env.iter().find(|(name, _)| name == "PATH");
+    let path = own.map(|(_, value)| OsString::from(value)).or_else(|| env::var_os("PATH"));
     let path = path.unwrap_or_default();
     let found = env::split_paths(&path).find_map(|folder| at_path(&folder.join(command)).ok());
     found.ok_or_else(|| {
@@ -116,45 +146,43 @@ mod tests {
 
     use super::*;
 
-    fn config(command: impl Into<PathBuf>) -> CommandConfig {
-        CommandConfig { command: command.into(), ..CommandConfig::default() }
+    fn wanted(command: impl Into<PathBuf>) -> Wanted {
+        let cwd = PathBuf::new();
+        Wanted { command: command.into(), args: Vec::new(), env: Vec::new(), cwd }
     }
 
-    fn faults(config: &CommandConfig) -> Vec<String> {
-        let faults = Program::find(config, "agentscope.agents.a").unwrap_err();
-        faults.iter().map(ToString::to_string).collect()
+    fn faults(wanted: Wanted) -> Vec<String> {
+        let faults = Program::find(wanted).unwrap_err();
+        faults.into_iter().map(|Missing { key, message }| format!("{key}: {message}")).collect()
     }
 
     #[test]
     fn a_program_that_is_not_there_is_said_to_be_missing_with_its_key() {
         let folder = tempfile::tempdir().unwrap();
         let nowhere = folder.path().join("nowhere");
-        let missing = CommandConfig { cwd: nowhere.clone(), ..config("no-such-program") };
+        let missing = Wanted { cwd: nowhere.clone(), ..wanted("no-such-program") };
         assert_eq!(
-            faults(&missing),
+            faults(missing),
             [
-                "agentscope.agents.a.command: the program `no-such-program` is missing: it is not \
+                "command: the program `no-such-program` is missing: it is not \
                  on the PATH and must be installed (the container image holds neither Python nor \
                  Node; README.md shows how to add them)"
                     .to_owned(),
-                format!("agentscope.agents.a.cwd: there is no folder {}", nowhere.display()),
+                format!("cwd: there is no folder {}", nowhere.display()),
             ]
         );
         assert_eq!(
-            faults(&config(&nowhere)),
+            faults(wanted(&nowhere)),
             [format!(
-                "agentscope.agents.a.command: the program {} is missing: No such file or directory \
+                "command: the program {} is missing: No such file or directory \
                  (os error 2)",
                 nowhere.display()
             )]
         );
         fs::write(&nowhere, "text").unwrap();
         assert_eq!(
-            faults(&config(&nowhere)),
-            [format!(
-                "agentscope.agents.a.command: {} is not a file that can be executed",
-                nowhere.display()
-            )]
+            faults(wanted(&nowhere)),
+            [format!("command: {} is not a file that can be executed", nowhere.display())]
         );
     }
 
@@ -165,9 +193,9 @@ mod tests {
         fs::write(&program, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("/nowhere:{}", folder.path().display());
-        let env = [("PATH".to_owned(), path)].into();
-        let found = Program::find(&CommandConfig { env, ..config("mine") }, "a").unwrap();
+        let env = vec![("PATH".to_owned(), path)];
+        let found = Program::find(Wanted { env, ..wanted("mine") }).unwrap();
         assert_eq!(found.path, program);
-        assert!(Program::find(&config("mine"), "a").is_err());
+        assert!(Program::find(wanted("mine")).is_err());
     }
 }

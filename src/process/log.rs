@@ -1,9 +1,8 @@
 //! What a program writes on stderr, in this server's log: line by line, cut, harmless, and not
 //! more than a log can bear.
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{fmt::Write as _, time::Duration};
 
-use agui_protocol::{RunId, ThreadId};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     time::Instant,
@@ -11,40 +10,41 @@ use tokio::{
 
 /// Longest part of a line that is logged, in bytes.
 const MAX_LINE: usize = 2_000;
-/// Lines that a run may log at once; a traceback fits.
+/// Lines that a program may log at once; a traceback fits.
 const BURST: u32 = 200;
 /// After so long, one more line may be logged.
 const REFILL: Duration = Duration::from_millis(100);
 
-/// Whose words they are.
-#[derive(Clone, Debug)]
-pub(super) struct Speaker {
-    pub(super) agent: Arc<str>,
-    pub(super) request: Arc<str>,
-    pub(super) thread: ThreadId,
-    pub(super) run: RunId,
+/// Whose words they are; writes them into the log.
+pub trait Speaker {
+    /// It said this.
+    fn says(&self, line: &str);
+
+    /// It said so many lines more, which were not logged.
+    fn was_cut(&self, lines: u64);
 }
 
 /// Logs a program's stderr.
 #[derive(Debug)]
-pub(super) struct Log<R> {
+pub struct Log<R, S> {
     source: R,
-    speaker: Speaker,
+    speaker: S,
     line: Cutter,
     allowance: Allowance,
     left_out: u64,
     last: Option<String>,
 }
 
-impl<R: AsyncRead + Unpin> Log<R> {
-    pub(super) fn new(source: R, speaker: Speaker) -> Self {
+impl<R: AsyncRead + Unpin, S: Speaker> Log<R, S> {
+    /// Logs what comes out of `source`, once it is [followed](Self::follow).
+    pub fn new(source: R, speaker: S) -> Self {
         let allowance = Allowance { left: BURST, since: Instant::now() };
         let line = Cutter::default();
         Self { source, speaker, line, allowance, left_out: 0, last: None }
     }
 
     /// Reads to the end. May be dropped at any time.
-    pub(super) async fn follow(&mut self) {
+    pub async fn follow(&mut self) {
         let mut chunk = [0; 4096];
         loop {
             // An error is an end as well: there is nothing more to be read.
@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin> Log<R> {
     }
 
     /// The last line that was not blank.
-    pub(super) fn last(&mut self) -> Option<String> {
+    pub fn last(&mut self) -> Option<String> {
         self.last.take()
     }
 
@@ -75,14 +75,7 @@ impl<R: AsyncRead + Unpin> Log<R> {
         }
         if self.allowance.take(Instant::now()) {
             self.tell_left_out();
-            let Speaker { agent, request, thread, run } = &self.speaker;
-            tracing::info!(
-                request.id = &**request,
-                thread.id = thread.as_str(),
-                run.id = run.as_str(),
-                agent.id = &**agent,
-                "stderr: {line}"
-            );
+            self.speaker.says(&line);
         } else {
             self.left_out += 1;
         }
@@ -92,9 +85,7 @@ impl<R: AsyncRead + Unpin> Log<R> {
     fn tell_left_out(&mut self) {
         let lines = std::mem::take(&mut self.left_out);
         if lines > 0 {
-            let Speaker { agent, request, .. } = &self.speaker;
-            let (request, agent) = (&**request, &**agent);
-            tracing::warn!(request.id = request, agent.id = agent, lines, "stderr was left out");
+            self.speaker.was_cut(lines);
         }
     }
 }
