@@ -8,6 +8,7 @@
 pub mod agents;
 pub mod cli;
 pub mod config;
+pub mod http_client;
 pub mod llm;
 pub mod process;
 pub mod runs;

@@ -1,8 +1,8 @@
 //! JSON lines as agent events: events of either wire, and directives such as
 //! `{"@": "state", "set": {}}`.
 //!
-//! What each directive may hold, and the agent event that `state`, `activity`, `ask` and `park`
-//! stand for. Shared by all agents that read lines; how a script is played is not said here.
+//! What each directive may hold, and the agent event that `state`, `activity`, `ask`, `park` and
+//! `keep` stand for. Shared by all agents that read lines; how a script is played is not said here.
 
 use agui_adapter::model::{
     AgentEvent, AgentEventKind,
@@ -48,6 +48,9 @@ pub(super) enum Directive {
     Park {
         state: Value,
     },
+    Keep {
+        state: Value,
+    },
     Repeat {
         times: u64,
         line: Value,
@@ -86,6 +89,7 @@ impl Directive {
                 Ok(AgentEventKind::Question { id, message, schema })
             }
             Self::Park { state } => Ok(AgentEventKind::Park { state: state.into() }),
+            Self::Keep { state } => Ok(AgentEventKind::Keep { state: state.into() }),
             Self::Sleep { .. }
             | Self::Fail { .. }
             | Self::Panic {}

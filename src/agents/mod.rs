@@ -5,6 +5,8 @@
 
 pub mod command;
 mod directive;
+pub mod directory;
+pub mod react;
 pub mod registry;
 pub mod scripted;
 
@@ -94,7 +96,8 @@ pub struct AgentRequest {
 /// A run that another agent's run has asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delegation {
-    /// The `source` path of the run, e.g. `main/researcher`.
+    /// The `source` path of the run, e.g. `main/researcher`, for the log. What the agent says needs
+    /// no source: whoever delegated to it puts it on.
     pub source: Arc<str>,
     /// How many agents stand above it, 1 for a child of the run's root.
     pub depth: u32,

@@ -15,8 +15,17 @@ use std::{
 use agui_adapter::options::AdapterOptions;
 use agui_protocol::capabilities::AgentCapabilities;
 
-use super::{Agent, command::CommandFactory, scripted::ScriptedFactory};
-use crate::config::{AgentConfig, Config, place};
+use super::{
+    Agent,
+    command::CommandFactory,
+    directory::{Agents, Directory},
+    react::{ReactFactory, Supplies},
+    scripted::ScriptedFactory,
+};
+use crate::{
+    config::{AgentConfig, AgentKind, Config, place},
+    tools::mcp::McpServers,
+};
 
 /// The capabilities document of an agent, in AG-UI's shape.
 pub type Capabilities = AgentCapabilities;
@@ -157,8 +166,9 @@ impl fmt::Display for BuildError {
 /// All agents that are served.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    agents: BTreeMap<String, Registered>,
+    agents: Arc<Agents>,
     default_id: Option<String>,
+    mcp: Arc<McpServers>,
 }
 
 impl Registry {
@@ -187,6 +197,11 @@ impl Registry {
         self.default_id.as_deref().and_then(|id| self.get(id))
     }
 
+    /// The MCP servers that agents have tools of; whoever serves the agents starts them.
+    pub fn mcp_servers(&self) -> &Arc<McpServers> {
+        &self.mcp
+    }
+
     /// All agents, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Registered> {
         self.agents.values()
@@ -197,6 +212,7 @@ impl Registry {
 pub struct RegistryBuilder {
     factories: BTreeMap<String, Arc<dyn AgentFactory>>,
     inserted: Vec<Registered>,
+    directory: Directory,
 }
 
 impl Default for RegistryBuilder {
@@ -204,7 +220,7 @@ impl Default for RegistryBuilder {
         let mut factories: BTreeMap<String, Arc<dyn AgentFactory>> = BTreeMap::new();
         factories.insert("scripted".to_owned(), Arc::new(ScriptedFactory));
         factories.insert("command".to_owned(), Arc::new(CommandFactory));
-        Self { factories, inserted: Vec::new() }
+        Self { factories, inserted: Vec::new(), directory: Directory::default() }
     }
 }
 
@@ -214,6 +230,11 @@ impl RegistryBuilder {
     pub fn factory(mut self, kind: impl Into<String>, factory: Arc<dyn AgentFactory>) -> Self {
         self.factories.insert(kind.into(), factory);
         self
+    }
+
+    /// The agents that this builder will have built, for a factory whose agents delegate to others.
+    pub fn directory(&self) -> Directory {
+        self.directory.clone()
     }
 
     /// Adds a ready-made agent beside those of the configuration.
@@ -230,8 +251,19 @@ impl RegistryBuilder {
     /// Every fault of every agent, ids that cannot be served, and a `default-agent-id` that names
     /// no agent.
     pub fn build(self, config: &Config) -> Result<Registry, Vec<BuildError>> {
-        let Self { factories, inserted } = self;
+        let Self { mut factories, inserted, directory } = self;
         let mut errors = Vec::new();
+        let mut mcp = Arc::default();
+        if uses_models(config) {
+            match Supplies::of(config, &inserted, directory.clone()) {
+                Ok((supplies, servers)) => {
+                    let react = || Arc::new(ReactFactory::new(supplies)) as Arc<dyn AgentFactory>;
+                    factories.entry(REACT.to_owned()).or_insert_with(react);
+                    mcp = servers;
+                }
+                Err(fault) => return Err(vec![fault]),
+            }
+        }
         let mut agents = BTreeMap::new();
         for (id, agent) in &config.agents {
             match build_one(&factories, id, agent, config) {
@@ -259,8 +291,19 @@ impl RegistryBuilder {
             return Err(errors);
         }
         let default_id = default_id(config.agui.default_agent_id.as_deref(), &agents);
-        Ok(Registry { agents, default_id })
+        let agents = Arc::new(agents);
+        directory.fill(&agents);
+        Ok(Registry { agents, default_id, mcp })
     }
+}
+
+/// The `type` of agents with a model.
+const REACT: &str = "react";
+
+/// Whether anything outside is needed. Without, no client is made: that takes its time.
+fn uses_models(config: &Config) -> bool {
+    let is_react = |agent: &AgentConfig| matches!(agent.kind, AgentKind::React(_));
+    !config.mcp_servers.is_empty() || config.agents.values().any(is_react)
 }
 
 fn build_one(
@@ -310,7 +353,7 @@ fn no_such_default(id: &str, known: &BTreeSet<&str>) -> BuildError {
     BuildError::at("agentscope.agui.default-agent-id", message)
 }
 
-fn default_id(configured: Option<&str>, agents: &BTreeMap<String, Registered>) -> Option<String> {
+fn default_id(configured: Option<&str>, agents: &Agents) -> Option<String> {
     let only = || match agents.len() {
         1 => agents.keys().next(),
         _ => None,
@@ -328,7 +371,7 @@ mod tests {
     use super::*;
     use crate::{
         agents::{AgentRequest, AgentStream},
-        config::{AgentKind, ScriptedConfig, Turn},
+        config::{ScriptedConfig, Turn},
     };
 
     struct Silent;
@@ -433,6 +476,20 @@ mod tests {
             state.unwrap().persistent_state
         };
         assert_eq!((persists(false), persists(true)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn the_directory_knows_all_agents_once_they_are_built_and_as_long_as_they_are_served() {
+        let builder = Registry::builder().insert(custom("m"));
+        let directory = builder.directory();
+        let id = |id| directory.get(id).map(|agent| agent.info.id);
+        assert_eq!(id("m"), None);
+        let registry = builder.build(&config(&["a"])).unwrap();
+        let served = registry.clone();
+        drop(registry);
+        assert_eq!((id("a"), id("m"), id("x")), (Some("a".into()), Some("m".into()), None));
+        drop(served);
+        assert_eq!(id("a"), None);
     }
 
     fn custom_only() -> Capabilities {

@@ -10,7 +10,7 @@ use super::{
     command::{self, CommandConfig},
     embedded, keys,
     load::Folder,
-    react::ReactConfig,
+    react::{self, ReactConfig, Shared},
     tree::{Block, Faults},
 };
 
@@ -121,6 +121,7 @@ pub const RESERVED_IDS: [&str; 5] = ["run", "agents", "threads", "connect", "can
 pub(super) fn read(
     block: &Block<'_>,
     agui: &AguiConfig,
+    shared: Shared<'_>,
     folder: &Folder,
     faults: &mut Faults<'_>,
 ) -> BTreeMap<String, AgentConfig> {
@@ -132,8 +133,9 @@ pub(super) fn read(
         if let Some(message) = id_fault(id) {
             faults.key(entry.path(), message);
         }
-        agents.insert(id.to_owned(), agent(&entry, agui, folder, faults));
+        agents.insert(id.to_owned(), agent(&entry, agui, shared, folder, faults));
     }
+    react::check_subagents(&agents, faults);
     agents
 }
 
@@ -155,6 +157,7 @@ pub(crate) fn id_fault(id: &str) -> Option<String> {
 fn agent(
     entry: &Block<'_>,
     agui: &AguiConfig,
+    shared: Shared<'_>,
     folder: &Folder,
     faults: &mut Faults<'_>,
 ) -> AgentConfig {
@@ -170,13 +173,19 @@ fn agent(
         accept_client_system_messages: switches
             .boolean("accept-client-system-messages")
             .unwrap_or(agui.accept_client_system_messages),
-        history_limit: agui.history_limit,
-        kind: kind(entry, folder, faults),
+        history_limit: switches.integer("history-limit").unwrap_or(agui.history_limit),
+        kind: kind(entry, shared, folder, faults),
     }
 }
 
-fn kind(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> AgentKind {
+fn kind(
+    entry: &Block<'_>,
+    shared: Shared<'_>,
+    folder: &Folder,
+    faults: &mut Faults<'_>,
+) -> AgentKind {
     let kind = match entry.text("type") {
+        Some("react") => AgentKind::React(Box::new(react::read(entry, shared, faults))),
         Some("command") => AgentKind::Command(command::read(entry, folder, faults)),
         _ => AgentKind::Scripted(scripted(entry, folder, faults)),
     };

@@ -105,7 +105,7 @@ pub(super) fn read(block: &Block<'_>, faults: &mut Faults<'_>) -> AguiConfig {
         enable_path_routing: flag("enable-path-routing", default.enable_path_routing),
         agent_id_header: header(block, "agent-id-header", faults)
             .unwrap_or(default.agent_id_header),
-        history_limit: default.history_limit,
+        history_limit: block.integer("history-limit").unwrap_or(default.history_limit),
         accept_client_system_messages: flag(
             "accept-client-system-messages",
             default.accept_client_system_messages,

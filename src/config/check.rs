@@ -242,7 +242,7 @@ impl Checker<'_> {
                     let message = "the number would be changed by reading it: quote this value";
                     self.fail(node.pos, path, message.to_owned())
                 }
-                Looks::Text => self.expanded(text, node.pos, path).map(ValueKind::String),
+                Looks::Text => self.expanded(text, node.pos, path).map(written_plain),
             },
             Content::Scalar { text, .. } => {
                 self.expanded(text, node.pos, path).map(ValueKind::String)
@@ -267,7 +267,17 @@ fn looks(text: &str) -> bool {
     scalar::looks(text) != Looks::Text
 }
 
-fn number_kind(number: &serde_json::Number) -> ValueKind {
+/// What a text is that stands without quotes once its placeholders are filled in.
+fn written_plain(text: String) -> ValueKind {
+    match scalar::looks(&text) {
+        Looks::Bool(value) => ValueKind::Boolean(value),
+        Looks::Number(number) => number_kind(&number),
+        Looks::Null | Looks::OddNumber | Looks::Text => ValueKind::String(text),
+    }
+}
+
+/// A number as the layers hold it.
+pub fn number_kind(number: &serde_json::Number) -> ValueKind {
     if let Some(value) = number.as_i64() {
         ValueKind::I64(value)
     } else if let Some(value) = number.as_u64() {
@@ -330,7 +340,28 @@ pub fn unknown_type(text: &str, path: &str, names: &[&str]) -> String {
     }
 }
 
-fn hint(near: Option<&str>) -> String {
+/// Says that a name names nothing, and what there is.
+pub fn no_such<'n>(
+    what: &str,
+    plural: &str,
+    name: &str,
+    path: &str,
+    known: impl Iterator<Item = &'n str>,
+) -> String {
+    let known: Vec<&str> = known.collect();
+    let near = near(name, known.iter().copied());
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let name = shown(name, path);
+    match near {
+        Some(near) => {
+            format!("there is no {what} `{name}`; did you mean `{near}`? Valid {plural}: {known}")
+        }
+        None => format!("there is no {what} `{name}`; {plural}: {known}"),
+    }
+}
+
+/// Says which name was meant, if one is near.
+pub fn hint(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 

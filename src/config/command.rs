@@ -58,10 +58,7 @@ pub(super) fn read(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) 
         command: program(entry, folder, faults),
         args: args(entry, faults),
         env: env(&entry.block("env"), faults),
-        cwd: match entry.text("cwd") {
-            Some(cwd) => base(entry, "cwd", folder, faults).join(cwd),
-            None => base(entry, "cwd", folder, faults),
-        },
+        cwd: cwd(entry, folder, faults),
         line_limit: entry.integer("line-limit").unwrap_or(default.line_limit),
         silence_timeout: entry.duration("silence-timeout").unwrap_or(default.silence_timeout),
         kill_grace: entry
@@ -70,7 +67,8 @@ pub(super) fn read(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) 
     }
 }
 
-fn program(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> PathBuf {
+/// The program that `command` names.
+pub(super) fn program(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> PathBuf {
     let Some(command) = entry.text("command") else { return PathBuf::new() };
     if command.is_empty() || command.contains('\0') {
         faults.value(&entry.at("command"), "expected the name or the path of a program");
@@ -81,7 +79,8 @@ fn program(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> PathB
     PathBuf::from(command)
 }
 
-fn args(entry: &Block<'_>, faults: &mut Faults<'_>) -> Vec<String> {
+/// Its arguments.
+pub(super) fn args(entry: &Block<'_>, faults: &mut Faults<'_>) -> Vec<String> {
     let args = entry.texts("args").unwrap_or_default();
     for (at, _) in args.iter().filter(|(_, arg)| arg.contains('\0')) {
         let path = item(&entry.at("args"), *at);
@@ -90,7 +89,8 @@ fn args(entry: &Block<'_>, faults: &mut Faults<'_>) -> Vec<String> {
     args.into_iter().map(|(_, arg)| arg.to_owned()).collect()
 }
 
-fn env(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, String> {
+/// Its environment variables.
+pub(super) fn env(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, String> {
     let names: Vec<&str> = block.entries().into_iter().map(|(name, _)| name).collect();
     let mut env = BTreeMap::new();
     for name in names {
@@ -106,11 +106,12 @@ fn env(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, String> {
     env
 }
 
-/// What a relative path starts at: the folder of the file, or the working directory if a variable
-/// says the path or there is no file.
+/// The folder it runs in.
+pub(super) fn cwd(entry: &Block<'_>, folder: &Folder, faults: &Faults<'_>) -> PathBuf {
+    let base = base(entry, "cwd", folder, faults);
+    entry.text("cwd").map_or_else(|| base.clone(), |cwd| base.join(cwd))
+}
+
 fn base(entry: &Block<'_>, key: &str, folder: &Folder, faults: &Faults<'_>) -> PathBuf {
-    match folder {
-        Folder::Disk(folder) if !faults.is_variables(&entry.at(key)) => folder.clone(),
-        _ => PathBuf::new(),
-    }
+    faults.base(&entry.at(key), folder)
 }

@@ -210,9 +210,20 @@ fn indent_of(line: &str) -> usize {
     line.chars().take_while(|c| *c == ' ').count()
 }
 
-/// Byte offset behind the colon of the first key of a line that names a secret.
+/// Byte offset behind the colon of the first key of a line that names a secret, or behind the `=` of
+/// such a parameter of an address, or behind the `//` of an address with a user in it.
 fn secret_value_start(line: &str) -> Option<usize> {
-    line.char_indices().filter(|(_, c)| *c == ':').map(|(at, _)| at).find_map(|at| {
+    let of_name = secret_name_end(line);
+    let of_user = line.match_indices("://").map(|(at, found)| at + found.len()).find(|start| {
+        let rest = line.get(*start..).unwrap_or_default();
+        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\''));
+        rest.get(..end.unwrap_or(rest.len())).is_some_and(|host| host.contains('@'))
+    });
+    of_name.into_iter().chain(of_user).min()
+}
+
+fn secret_name_end(line: &str) -> Option<usize> {
+    line.char_indices().filter(|(_, c)| matches!(c, ':' | '=')).map(|(at, _)| at).find_map(|at| {
         let before = line.get(..at)?.trim_end_matches(['"', '\'', ' ']);
         let name = before
             .rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.')))
@@ -222,8 +233,8 @@ fn secret_value_start(line: &str) -> Option<usize> {
 }
 
 /// Whether values of this key are secrets. The last word of the name decides, a number behind it
-/// aside. A program's environment is where its secrets stand, under
-/// names of its own, and its arguments may hold some.
+/// aside. A program's environment and the headers of requests are where secrets stand, under names
+/// of their own, and its arguments may hold some.
 fn is_secret_name(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name);
@@ -248,6 +259,7 @@ fn is_secret_name(name: &str) -> bool {
                 | "authorization"
                 | "env"
                 | "args"
+                | "headers"
         )
     })
 }
@@ -321,6 +333,20 @@ mod tests {
     }
 
     #[test]
+    fn secrets_in_addresses_are_masked() {
+        assert_eq!(
+            shown("url: https://x.example/mcp?userApiKey=sk-1", 1, 6),
+            "a.yaml:1:6: a: no\n  1 | url: https://x.example/mcp?userApiKey= ***\n    |      ^"
+        );
+        assert_eq!(
+            shown("url: 'https://me:pw@x.example/'", 1, 6),
+            "a.yaml:1:6: a: no\n  1 | url: 'https:// ***\n    |      ^"
+        );
+        let open = "url: https://x.example/@me?mail=a@b";
+        assert_eq!(shown(open, 1, 6), format!("a.yaml:1:6: a: no\n  1 | {open}\n    |      ^"));
+    }
+
+    #[test]
     fn ordinary_names_are_not_secrets() {
         for name in ["emit-token-usage", "keys", "monkey", "key-prefix", "agent-id-header"] {
             assert!(!is_secret_name(name), "{name}");
@@ -335,6 +361,7 @@ mod tests {
             "OPENAI_API_KEY_2",
             "DB_PASS",
             "env",
+            "headers",
         ] {
             assert!(is_secret_name(name), "{name}");
         }

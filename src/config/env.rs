@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use config::{Map, Value, ValueKind};
 
 use super::{
-    check::{comma_list, unknown_type, wrong_value},
+    check::{comma_list, number_kind, unknown_type, wrong_value},
     diagnostic::{ConfigError, near},
     load::{CONFIG_FILE, Environment},
     place::{Place, Places, item, join},
@@ -17,7 +17,14 @@ use super::{
 
 /// Names with these beginnings are ours: an unknown one is an error. A slip in one of
 /// authentication would leave the server open, `SERVER_AUTH` and `SERVER_AUTHTYPE` included.
-const OWN: &[&str] = &["AGENTSCOPE_AGUI_", "AGENTSCOPE_AGENTS_", "SERVER_AUTH"];
+const OWN: &[&str] = &[
+    "AGENTSCOPE_AGUI_",
+    "AGENTSCOPE_AGENTS_",
+    "AGENTSCOPE_MODELS_",
+    "AGENTSCOPE_MCP_SERVERS_",
+    "AGENTSCOPE_MCPSERVERS_",
+    "SERVER_AUTH",
+];
 /// Names with these beginnings may be ours; unknown ones are ignored with a warning.
 const SHARED: &[&str] = &["AGENTSCOPE_", "SERVER_"];
 
@@ -81,8 +88,9 @@ fn is_service_url(text: &str) -> bool {
 
 fn unknown_name(name: &str, prefix: &str, root: &Kind) -> String {
     let valid: Vec<String> = root.variables("").into_iter().map(unprefixed).collect();
-    let mine: Vec<&str> =
-        valid.iter().map(String::as_str).filter(|valid| valid.starts_with(prefix)).collect();
+    let prefix = prefix.replace('_', "");
+    let is_mine = |valid: &&str| valid.replace('_', "").starts_with(&prefix);
+    let mine: Vec<&str> = valid.iter().map(String::as_str).filter(is_mine).collect();
     let valid = mine.join(", ");
     match near(name, mine.iter().copied()) {
         Some(near) => {
@@ -172,7 +180,8 @@ impl Binder<'_> {
     }
 
     /// An entry of a map: one that exists, the longest name first, else a new one. Its name is one
-    /// token in lower case, but names of a program's variables are taken as they are.
+    /// token in lower case, but names of a program's variables are taken as they are, and members
+    /// of JSON are all tokens, as in `enable_thinking`.
     fn find_entry<'k>(
         &self,
         kind: &'k Kind,
@@ -189,6 +198,9 @@ impl Binder<'_> {
         names.sort_by(|a, b| b.cmp(a));
         match tokens.first() {
             Some(_) if matches!(kind, Kind::Text) => names.push((tokens.len(), tokens.join("_"))),
+            Some(_) if matches!(kind, Kind::Any) => {
+                names.push((tokens.len(), tokens.join("_").to_ascii_lowercase()));
+            }
             Some(first) if !first.is_empty() => names.push((1, first.to_ascii_lowercase())),
             _ => {}
         }
@@ -238,6 +250,7 @@ impl Binder<'_> {
                     return None;
                 }
             },
+            Kind::Any => Some(any(text)),
             _ => scalar::parse(kind, text),
         };
         if value.is_none() {
@@ -265,6 +278,37 @@ impl Binder<'_> {
         match kind {
             ValueKind::Table(table) => table,
             _ => Map::new(),
+        }
+    }
+}
+
+/// What a text is where anything may stand: JSON if it is some, else the text itself. A number that
+/// reading would change stays a text.
+fn any(text: &str) -> ValueKind {
+    if scalar::looks(text) == scalar::Looks::OddNumber {
+        return ValueKind::String(text.to_owned());
+    }
+    match serde_json::from_str(text) {
+        Ok(json) => of_json(json),
+        Err(_) => ValueKind::String(text.to_owned()),
+    }
+}
+
+fn of_json(json: serde_json::Value) -> ValueKind {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => ValueKind::Nil,
+        Json::Bool(value) => ValueKind::Boolean(value),
+        Json::Number(number) => number_kind(&number),
+        Json::String(text) => ValueKind::String(text),
+        Json::Array(items) => ValueKind::Array(
+            items.into_iter().map(|item| Value::new(None, of_json(item))).collect(),
+        ),
+        Json::Object(members) => {
+            let members = members.into_iter();
+            ValueKind::Table(
+                members.map(|(name, member)| (name, Value::new(None, of_json(member)))).collect(),
+            )
         }
     }
 }

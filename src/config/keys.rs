@@ -1,5 +1,6 @@
 //! The table of all keys. A key that is not here does not exist; what is here has a reader in
-//! `server.rs`, `agui.rs`, `adapter.rs`, `agents.rs` or `command.rs`.
+//! `server.rs`, `agui.rs`, `adapter.rs`, `agents.rs`, `command.rs`, `models.rs`, `mcp_servers.rs` or
+//! `react.rs`.
 
 use super::schema::{Key, Kind, Variant, key};
 
@@ -36,8 +37,48 @@ const AUTH: &[Variant] = &[
 
 const AGENTSCOPE: &[Key] = &[
     key("agui", Kind::Struct(AGUI), "The AG-UI surface."),
+    key("ca-files", Kind::List(&Kind::Text), "Certificate authorities beside the system's."),
+    key("models", Kind::Map(&MODEL), "The models of react agents, by name."),
+    key("mcp-servers", Kind::Map(&MCP_SERVER), "The MCP servers of react agents, by name."),
     key("agents", Kind::Map(&AGENT), "The agents, by id; without it the demo agents are served."),
 ];
+
+static MODEL: Kind = Kind::Struct(&[
+    key(
+        "provider",
+        Kind::Choice(&["openai", "anthropic", "gemini"]),
+        "The wire it speaks; openai = chat completions, as many others have them too.",
+    ),
+    key("base-url", Kind::Text, "Where it is, e.g. `https://api.openai.com/v1`."),
+    key("api-key", Kind::Text, "The key, if it needs one."),
+    key("model", Kind::Text, "The provider's name of the model."),
+    key("headers", Kind::Map(&Kind::Text), "Headers of every request."),
+    key("parameters", Kind::Map(&Kind::Any), "Members of every request's body."),
+    key("timeout", Kind::Duration, "Longest time without a byte; 0 = no limit."),
+    key(
+        "max-retries",
+        Kind::Int { min: 0, max: 100 },
+        "How often a request is repeated that failed before the first delta.",
+    ),
+    key("vision", Kind::Bool, "It takes images."),
+]);
+
+static MCP_SERVER: Kind = Kind::Struct(&[
+    key("command", Kind::Text, "The program: a name on the PATH, or a path."),
+    key("args", Kind::List(&Kind::Text), "Its arguments."),
+    key("env", Kind::Map(&Kind::Text), "Its environment variables, by name."),
+    key("cwd", Kind::Text, "The folder it runs in."),
+    key("url", Kind::Text, "The endpoint, in place of a program."),
+    key("headers", Kind::Map(&Kind::Text), "Headers of every request to the endpoint."),
+    key("timeout", Kind::Duration, "Longest start, and longest call without progress."),
+    key("scope", Kind::Choice(&["server", "thread"]), "Who shares it: all threads, or none."),
+    key("optional", Kind::Bool, "A run goes on without it."),
+    key(
+        "elicitation",
+        Kind::Choice(&["decline", "wait"]),
+        "What becomes of questions in the middle of a call of the older protocol.",
+    ),
+]);
 
 const MERGE_MODE: Key = key(
     "default-tool-merge-mode",
@@ -76,6 +117,11 @@ const SYSTEM_MESSAGES: Key = key(
     "accept-client-system-messages",
     Kind::Bool,
     "System and developer messages of the client reach the agent.",
+);
+const HISTORY_LIMIT: Key = key(
+    "history-limit",
+    Kind::Int { min: 0, max: 1_000_000_000 },
+    "Messages of the history given to a model; 0 = all.",
 );
 const ENRICHERS_KEY: Key =
     key("enrichers", Kind::List(&ENRICHER), "What is done to every event, in order.");
@@ -141,6 +187,7 @@ pub const AGUI: &[Key] = &[
         "What clients are taken for; auto = by their protocolVersion.",
     ),
     SYSTEM_MESSAGES,
+    HISTORY_LIMIT,
     key(
         "runtime-context",
         Kind::Map(&CONTEXT_SOURCE),
@@ -164,6 +211,7 @@ const AGENT_AGUI: &[Key] = &[
     NATIVE,
     SUBAGENT_EVENTS,
     SYSTEM_MESSAGES,
+    HISTORY_LIMIT,
     ENRICHERS_KEY,
     CONVERTERS_KEY,
 ];
@@ -233,6 +281,74 @@ pub static AGENTS: &[Variant] = &[
             SWITCHES,
         ],
     },
+    Variant {
+        name: "react",
+        keys: &[
+            NAME,
+            DESCRIPTION,
+            key("sys-prompt", Kind::Text, "Instructions."),
+            key("model", Kind::Text, "Name of its model in `agentscope.models`."),
+            key("max-iters", COUNT, "Model calls of one reply at most."),
+            key("tools", Kind::List(&TOOL), "Where its tools come from."),
+            key("tool-timeout", Kind::Duration, "Longest call of a tool; 0 = no limit."),
+            key("parallel-tool-calls", Kind::Bool, "The tools of one answer run at once."),
+            key("permission", Kind::Struct(PERMISSION), "Which tools run, ask first, or do not."),
+            key("subagents", Kind::List(&Kind::Text), "Agents that are offered as tools."),
+            key(
+                "max-subagent-depth",
+                Kind::Int { min: 1, max: 100 },
+                "How deep sub-agents may nest below this agent.",
+            ),
+            SWITCHES,
+        ],
+    },
+];
+
+static TOOL: Kind = Kind::Struct(&[
+    key("mcp", Kind::Text, "Tools of this server in `agentscope.mcp-servers`."),
+    key("include", Kind::List(&Kind::Text), "Only these of its tools."),
+    key("exclude", Kind::List(&Kind::Text), "All of its tools but these."),
+    key(
+        "builtin",
+        Kind::Choice(&["get_current_time", "calculate", "update_state", "update_plan", "ask_user"]),
+        "A tool of the server's own.",
+    ),
+    key(
+        "external",
+        Kind::Struct(&[TOOL_NAME, TOOL_DESCRIPTION, TOOL_PARAMETERS]),
+        "A tool that somebody else executes; its result comes with the next run.",
+    ),
+    key(
+        "http",
+        Kind::Struct(&[
+            TOOL_NAME,
+            TOOL_DESCRIPTION,
+            TOOL_PARAMETERS,
+            key("method", Kind::Choice(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "The method."),
+            key("url", Kind::Text, "The address; `{parameter}` stands for an argument."),
+            key("headers", Kind::Map(&Kind::Text), "Headers of every request."),
+            key("timeout", Kind::Duration, "Longest request, in place of `tool-timeout`."),
+            key("response-limit", Kind::Size, "Longest response body."),
+        ]),
+        "A tool that is an HTTP request.",
+    ),
+]);
+
+const TOOL_NAME: Key = key("name", Kind::Text, "Name, for the model.");
+const TOOL_DESCRIPTION: Key = key("description", Kind::Text, "What it does, for the model.");
+const TOOL_PARAMETERS: Key =
+    key("parameters", Kind::Map(&Kind::Any), "JSON Schema of the arguments, an object.");
+
+/// Rules are `tool` or `source:tool`.
+const PERMISSION: &[Key] = &[
+    key(
+        "mode",
+        Kind::Choice(&["default", "accept_edits", "explore", "bypass", "dont_ask"]),
+        "What becomes of calls that no rule decides.",
+    ),
+    key("allow", Kind::List(&Kind::Text), "Tools that run."),
+    key("ask", Kind::List(&Kind::Text), "Tools that ask first."),
+    key("deny", Kind::List(&Kind::Text), "Tools that do not run."),
 ];
 
 static TURN: Kind = Kind::Struct(&[

@@ -15,8 +15,9 @@ use super::{
     Config, agents, agui,
     check::Checker,
     diagnostic::{ConfigError, ConfigErrors},
-    embedded, env, keys,
-    place::{Places, SourceText},
+    embedded, env, keys, mcp_servers, models,
+    place::{Places, SourceText, item},
+    react::Shared,
     server,
     tree::{Block, Faults},
     yaml,
@@ -153,7 +154,8 @@ pub fn survey(source: Source, environment: &Environment) -> Result<Survey, Confi
 
     let mut faults = Faults::new(&places, errors);
     let root = Block::root(&merged);
-    let config = read_sections(&root, folder, &mut faults);
+    let folders = Folders { file: &document.folder, agents: folder };
+    let config = read_sections(&root, &folders, &mut faults);
     let faults = faults.into_errors();
     let mut warnings = config.warnings();
     if !from_env.ignored.is_empty() {
@@ -166,18 +168,51 @@ pub fn survey(source: Source, environment: &Environment) -> Result<Survey, Confi
     Ok(Survey { loaded, faults })
 }
 
+/// What paths are relative to.
+#[derive(Debug)]
+pub(super) struct Folders<'a> {
+    /// Those of the file.
+    pub(super) file: &'a Folder,
+    /// Those of the agents, which are the program's own where the file has none.
+    pub(super) agents: &'a Folder,
+}
+
 /// Reads the sections of the merged layers.
-pub(super) fn read_sections(root: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Config {
+pub(super) fn read_sections(
+    root: &Block<'_>,
+    folders: &Folders<'_>,
+    faults: &mut Faults<'_>,
+) -> Config {
     let scope = root.block("agentscope");
-    let agents = scope.block("agents");
     let agui = agui::read(&scope.block("agui"), faults);
-    let agents = agents::read(&agents, &agui, folder, faults);
+    let models = models::read(&scope.block("models"), faults);
+    let mcp_servers = mcp_servers::read(&scope.block("mcp-servers"), folders.file, faults);
+    let shared = Shared { models: &models, servers: &mcp_servers };
+    let agents = agents::read(&scope.block("agents"), &agui, shared, folders.agents, faults);
     Config {
         server: server::read(&root.block("server"), faults),
         agui,
+        ca_files: ca_files(&scope, folders.file, faults),
+        models,
+        mcp_servers,
         agents,
-        ..Config::default()
     }
+}
+
+/// Whether a file holds certificates is seen when the first client is built.
+fn ca_files(scope: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Vec<PathBuf> {
+    let files = scope.texts("ca-files").unwrap_or_default();
+    let mut paths = Vec::new();
+    for (at, file) in files {
+        let key = item(&scope.at("ca-files"), at);
+        let path = faults.base(&key, folder).join(file);
+        if let Err(error) = std::fs::File::open(&path) {
+            let message = format!("the file {} cannot be read: {error}", path.display());
+            faults.value(&key, message);
+        }
+        paths.push(path);
+    }
+    paths
 }
 
 /// A text to load.

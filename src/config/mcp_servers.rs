@@ -2,7 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use super::models::Secret;
+use super::{
+    command, endpoint,
+    load::Folder,
+    models::Secret,
+    react::OTHER_SOURCES,
+    tree::{Block, Faults},
+};
 
 /// One MCP server.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,4 +68,97 @@ pub enum Elicitation {
     Decline,
     /// The run waits, open, for an answer.
     Wait,
+}
+
+/// Keys of one way to reach a server, none of which the other has.
+const OF_COMMAND: [&str; 3] = ["args", "env", "cwd"];
+const OF_URL: [&str; 1] = ["headers"];
+
+/// Reads the section.
+pub(super) fn read(
+    block: &Block<'_>,
+    folder: &Folder,
+    faults: &mut Faults<'_>,
+) -> BTreeMap<String, McpServerConfig> {
+    let mut servers = BTreeMap::new();
+    for (name, entry) in block.entries() {
+        if let Some(message) = name_fault(name) {
+            faults.key(entry.path(), message);
+        }
+        servers.insert(name.to_owned(), server(&entry, folder, faults));
+    }
+    servers
+}
+
+/// Rules say `server:tool`, and a tool may be called `server_tool`.
+fn name_fault(name: &str) -> Option<String> {
+    if OTHER_SOURCES.contains(&name) {
+        return Some(format!("`{name}` stands for other tools in permission rules"));
+    }
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let fits = (1..=64).contains(&name.len()) && name.bytes().all(legal);
+    (!fits).then(|| {
+        "the name of a server has 1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_` and `-`"
+            .to_owned()
+    })
+}
+
+fn server(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> McpServerConfig {
+    McpServerConfig {
+        transport: transport(entry, folder, faults),
+        timeout: timeout(entry, faults),
+        scope: match entry.text("scope") {
+            Some("thread") => McpScope::Thread,
+            _ => McpScope::Server,
+        },
+        optional: entry.boolean("optional").unwrap_or(false),
+        elicitation: match entry.text("elicitation") {
+            Some("wait") => Elicitation::Wait,
+            _ => Elicitation::Decline,
+        },
+    }
+}
+
+fn timeout(entry: &Block<'_>, faults: &mut Faults<'_>) -> Duration {
+    match entry.duration("timeout") {
+        Some(Some(timeout)) => timeout,
+        Some(None) => {
+            let message = "expected more than 0: a server that hangs must not hold a run for ever";
+            faults.value(&entry.at("timeout"), message);
+            Duration::ZERO
+        }
+        None => Duration::from_secs(60),
+    }
+}
+
+fn transport(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> McpTransport {
+    if entry.has("command") == entry.has("url") && !faults.within(entry.path()) {
+        faults.key(entry.path(), "exactly one of `command` and `url` is needed");
+    }
+    let Some(url) = entry.text("url") else {
+        refuse(entry, &OF_URL, "url", faults);
+        return stdio(entry, folder, faults);
+    };
+    refuse(entry, &OF_COMMAND, "command", faults);
+    if let Some(message) = endpoint::url_fault(url) {
+        faults.value(&entry.at("url"), message);
+    }
+    let headers = endpoint::headers(&entry.block("headers"), faults);
+    McpTransport::Http { url: url.to_owned(), headers }
+}
+
+fn stdio(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> McpTransport {
+    let env = command::env(&entry.block("env"), faults).into_iter();
+    McpTransport::Stdio {
+        command: command::program(entry, folder, faults),
+        args: command::args(entry, faults),
+        env: env.map(|(name, value)| (name, Secret::new(value))).collect(),
+        cwd: command::cwd(entry, folder, faults),
+    }
+}
+
+fn refuse(entry: &Block<'_>, keys: &[&str], of: &str, faults: &mut Faults<'_>) {
+    for key in keys.iter().filter(|key| entry.has(key)) {
+        faults.key(&entry.at(key), format!("this key goes only with `{of}`"));
+    }
 }

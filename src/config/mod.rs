@@ -7,6 +7,7 @@ mod check;
 pub mod command;
 pub mod diagnostic;
 mod embedded;
+mod endpoint;
 mod env;
 mod expand;
 mod json_schema;
@@ -85,6 +86,11 @@ impl Config {
             );
         }
         warnings.extend(self.auth_warnings());
+        for (id, agent) in &self.agents {
+            if let AgentKind::React(react) = &agent.kind {
+                warnings.extend(react::warnings(id, react));
+            }
+        }
         warnings
     }
 

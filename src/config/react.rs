@@ -1,10 +1,24 @@
 //! An agent of `type: react`: model, prompt, tools, permissions, sub-agents.
 
+mod permission;
+mod prompt;
+mod subagents;
+mod tools;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-use super::models::Secret;
+pub(super) use permission::warnings;
+pub(super) use subagents::check as check_subagents;
+
+use super::{
+    McpServerConfig, ModelConfig,
+    adapter::missing,
+    check::no_such,
+    models::Secret,
+    tree::{Block, Faults},
+};
 
 /// `type: react`.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +57,57 @@ impl Default for ReactConfig {
             max_subagent_depth: 3,
         }
     }
+}
+
+/// Where tools come from that are no MCP server's, as permission rules name it.
+pub const OTHER_SOURCES: [&str; 4] = ["builtin", "external", "http", "subagent"];
+
+/// What an agent may name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared<'a> {
+    /// The models.
+    pub(super) models: &'a BTreeMap<String, ModelConfig>,
+    /// The MCP servers.
+    pub(super) servers: &'a BTreeMap<String, McpServerConfig>,
+}
+
+/// Reads the keys of the type.
+pub(super) fn read(entry: &Block<'_>, shared: Shared<'_>, faults: &mut Faults<'_>) -> ReactConfig {
+    let default = ReactConfig::default();
+    let tools = tools::read(entry, shared.servers, faults);
+    let subagents = subagents::read(entry, &tools, faults);
+    ReactConfig {
+        sys_prompt: prompt::read(entry, faults),
+        model: model(entry, shared.models, faults),
+        max_iters: entry.integer("max-iters").unwrap_or(default.max_iters),
+        tool_timeout: entry.duration("tool-timeout").unwrap_or(default.tool_timeout),
+        parallel_tool_calls: entry
+            .boolean("parallel-tool-calls")
+            .unwrap_or(default.parallel_tool_calls),
+        permission: permission::read(&entry.block("permission"), &tools, &subagents, faults),
+        max_subagent_depth: entry
+            .integer("max-subagent-depth")
+            .unwrap_or(default.max_subagent_depth),
+        tools,
+        subagents,
+    }
+}
+
+fn model(
+    entry: &Block<'_>,
+    models: &BTreeMap<String, ModelConfig>,
+    faults: &mut Faults<'_>,
+) -> String {
+    let Some(name) = entry.text("model") else {
+        missing(entry, "model", faults);
+        return String::new();
+    };
+    if !models.contains_key(name) {
+        let known = models.keys().map(String::as_str);
+        let message = no_such("model", "models", name, &entry.at("model"), known);
+        faults.value(&entry.at("model"), message);
+    }
+    name.to_owned()
 }
 
 /// One entry of `tools`.

@@ -1,12 +1,13 @@
 //! Reading the merged layers: typed getters by key, and the list of faults found while reading.
 //! Types were checked before; here a value of another type counts as absent.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use config::{Map, Value, ValueKind};
 
 use super::{
     diagnostic::ConfigError,
+    load::Folder,
     place::{Place, Places, item, join, within},
 };
 
@@ -159,6 +160,15 @@ impl<'a> Faults<'a> {
     /// Whether an environment variable gave the value of `path`.
     pub(super) fn is_variables(&self, path: &str) -> bool {
         matches!(self.places.find(path), Some(Place::Variable(_)))
+    }
+
+    /// What a relative path starts at: the folder of the file, or the working directory if a
+    /// variable says the path or there is no file.
+    pub(super) fn base(&self, path: &str, folder: &Folder) -> PathBuf {
+        match folder {
+            Folder::Disk(folder) if !self.is_variables(path) => folder.clone(),
+            _ => PathBuf::new(),
+        }
     }
 
     /// Whether something at or in `path` is wrong already.

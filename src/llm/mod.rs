@@ -4,6 +4,18 @@
 //! stream of its answer into [`ModelEvent`]s, without I/O; one client does the talking for all of
 //! them: retries, timeouts, errors. Knows AgentScope's messages and no agent.
 
+mod answer;
+mod anthropic;
+mod body;
+mod client;
+mod failure;
+mod json;
+mod media;
+mod names;
+mod openai;
+mod retry;
+mod source;
+mod turns;
 mod wire;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -11,6 +23,8 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use agui_adapter::model::{Msg, event::ModelUsage, msg::MediaSource};
 use futures_util::Stream;
 use serde_json::Value;
+
+use crate::config::models::{ModelConfig, Provider};
 
 /// What a model says: deltas as they form, then exactly one [`ModelEvent::Finish`], or one error.
 /// Dropping it closes the connection to the model.
@@ -23,6 +37,17 @@ pub trait ChatModel: Send + Sync + 'static {
 
     /// Starts one call.
     fn stream(&self, request: ModelRequest) -> ModelStream;
+}
+
+/// The model that is configured; connects when it is called.
+pub fn connect(config: &ModelConfig, client: reqwest::Client) -> Arc<dyn ChatModel> {
+    let wire: Box<dyn wire::Wire> = match config.provider {
+        Provider::OpenAi => Box::new(openai::OpenAi::new(config)),
+        Provider::Anthropic => Box::new(anthropic::Anthropic::new(config)),
+        // Wired up when it exists.
+        Provider::Gemini => Box::new(openai::OpenAi::new(config)),
+    };
+    Arc::new(client::HttpModel::new(config, wire, client))
 }
 
 /// One call of a model.

@@ -285,6 +285,7 @@ impl Core {
                 deferred: Vec::new(),
                 state: None,
                 parked: None,
+                kept: None,
             }
         })
     }

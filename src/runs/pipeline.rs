@@ -148,7 +148,7 @@ fn agent_request(
         messages: std::mem::take(&mut opening.messages),
         decisions: opening.decisions.clone(),
         parked: ticket.claimed().and_then(|parked| parked.state.clone()),
-        kept: None,
+        kept: ticket.begun().kept.clone(),
         session: request.key().digest(),
         delegation: None,
         state: opening.state(input),

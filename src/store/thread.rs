@@ -1,7 +1,7 @@
 //! The record of a thread.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -37,6 +37,8 @@ pub struct Thread {
     pub messages: Arc<Vec<Stored>>,
     /// The state at the end of the last run; kept like the history.
     pub state: Option<Arc<Value>>,
+    /// What agents keep on the thread, whatever becomes of its history.
+    pub kept: BTreeMap<AgentId, Arc<Value>>,
     /// The first words that a person said, cut to 80 characters.
     pub name: String,
     /// When the record was made.

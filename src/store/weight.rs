@@ -32,11 +32,12 @@ pub(super) fn weight(thread: &Thread) -> usize {
     });
     let states = [parked.and_then(|parked| parked.state.as_deref()), thread.state.as_deref()];
     let states = states.into_iter().flatten().map(value);
+    let kept = thread.kept.values().map(|kept| EACH + value(kept));
     let last = thread.last_answer.iter().map(|last| {
         let ids = last.known.iter().map(|id| EACH_ID + id.as_str().len());
         messages_weight(&last.messages) + ids.sum::<usize>()
     });
-    EACH + messages + calls.chain(states).chain(last).sum::<usize>()
+    EACH + messages + calls.chain(states).chain(kept).chain(last).sum::<usize>()
 }
 
 /// The same for messages alone.
@@ -128,9 +129,21 @@ fn object(members: &Object) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::store::AgentId;
+
+    #[test]
+    fn what_agents_keep_is_not_free() {
+        let kept = Arc::new(json!({"rules": ["x".repeat(1000)]}));
+        let before = weight(&Thread::default());
+        let agents = ["a", "b"].map(|id| (AgentId::new(id), Arc::clone(&kept)));
+        let thread = Thread { kept: agents.into(), ..Thread::default() };
+        assert!(weight(&thread) >= before + 2000);
+    }
 
     #[test]
     fn no_member_of_a_message_is_free() {

@@ -4,6 +4,7 @@
 //! Tools that somebody else runs (the client's, external ones, sub-agents) are the agents' affair.
 
 pub mod mcp;
+pub mod schema;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 

@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("llm", &["config", "telemetry", "http_client"]),
     ("process", &[]),
     ("tools", &["config", "telemetry", "http_client", "process"]),
-    ("agents", &["config", "telemetry", "llm", "tools", "process"]),
+    ("agents", &["config", "telemetry", "http_client", "llm", "tools", "process"]),
     ("store", &[]),
     ("runs", &["config", "telemetry", "agents", "store"]),
     ("server", &["config", "telemetry", "agents", "store", "runs"]),

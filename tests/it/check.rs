@@ -86,7 +86,7 @@ async fn init_writes_a_file_that_is_valid_and_served_without_a_key() {
     let file = folder.path().join("agentscope.yaml");
     let server = Server::start(&file);
     let url = format!("http://{}/agui", server.address());
-    let post = |input| reqwest::Client::new().post(&url).json(&input).send();
+    let post = |input| crate::support::client().post(&url).json(&input).send();
     let echo = input("t1", "r1");
     let events = checked(post(echo.clone()).await.unwrap(), &echo).await;
     let said: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();

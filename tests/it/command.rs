@@ -141,7 +141,7 @@ async fn a_program_is_told_the_run_in_one_line() {
             "input": told,
             "messages": [{"name": "user", "role": "user", "id": "u1",
                 "content": [{"type": "text", "text": "two\nlines"}]}],
-            "state": {"n": 1}, "context": {}, "resume": [], "parked": null,
+            "state": {"n": 1}, "context": {}, "resume": [], "parked": null, "kept": null,
         })
     );
 }
@@ -179,6 +179,30 @@ for event in ({"type": "CUSTOM", "name": "told", "value": {k: line[k] for k in (
         {"type": "TOOL_RESULT_END", "replyId": "r1", "toolCallId": "c1", "state": "success"},
         {"type": "TOOL_RESULT_END", "replyId": "r1", "toolCallId": "c2", "state": "success"},
         {"type": "AGENT_END"}): print(json.dumps(event))' "$line""#;
+
+/// Tells what it kept and keeps its run's id, unless it is to fail.
+const KEEPS: &str = r#"python3 -c '
+import json, sys
+line = json.loads(sys.stdin.readline())
+said = line["messages"][-1]["content"][0]["text"]
+print(json.dumps({"type": "CUSTOM", "name": "kept", "value": line["kept"]}))
+if said != "nothing": print(json.dumps({"@": "keep", "state": {"run": line["input"]["runId"]}}))
+if said != "fail": print(json.dumps({"type": "AGENT_END"}))
+'"#;
+
+#[tokio::test]
+async fn what_a_program_keeps_goes_to_its_later_runs_without_memory_and_only_if_the_run_finished() {
+    let server = serve(KEEPS).await;
+    let run = async |run: &str, says: &str| {
+        let events = server.run("/agui/a", &saying("t", run, says)).await;
+        events[1]["value"].clone()
+    };
+    assert_eq!(run("r1", "keep").await, json!(null));
+    assert_eq!(run("r2", "nothing").await, json!({"run": "r1"}));
+    assert_eq!(run("r3", "fail").await, json!({"run": "r1"}));
+    assert_eq!(run("r4", "keep").await, json!({"run": "r1"}));
+    assert_eq!(run("r5", "nothing").await, json!({"run": "r4"}));
+}
 
 #[tokio::test]
 async fn answers_and_the_parked_state_go_back_to_the_program() {
@@ -271,7 +295,7 @@ async fn what_a_program_does_wrong_is_told_with_its_place() {
         [
             r#""line 2 of its stdout: not JSON (column 1); what is not an event belongs on stderr""#,
             r#""line 1 of its stdout: neither an agent event (`type`) nor a directive (`@`)""#,
-            r#""line 1 of its stdout: not a directive of programs: state, activity, ask, park""#,
+            r#""line 1 of its stdout: not a directive of programs: state, activity, ask, park, keep""#,
             r#""line 1 of its stdout is longer than 64 bytes (line-limit)""#,
             r#""exit code 3; last line of its stderr: ModuleNotFoundError: agentscope""#,
             r#""ended by signal 9""#,

@@ -108,8 +108,8 @@ fn a_type_of_agent_that_is_not_there_names_those_that_are() {
     let text = "agentscope:\n  agents:\n    a:\n      type: reactt\n";
     assert_eq!(
         errors(text),
-        "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; valid types: scripted, \
-         command\n  4 |       \
+        "test.yaml:4:13: agentscope.agents.a.type: unknown type `reactt`; did you mean `react`? \
+         Valid types: scripted, command, react\n  4 |       \
          type: reactt\n    |             ^"
     );
 }

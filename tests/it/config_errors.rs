@@ -193,7 +193,7 @@ fn a_key_of_the_server_inside_an_agent() {
           default-tool-merge-mode, frontend-tool-outcome, emit-state-events, emit-step-events, \
           emit-tool-call-args, emit-token-usage, enable-reasoning, emit-run-finished-after-error, \
           emit-subagent-events-as-native, subagent-events, accept-client-system-messages, \
-          enrichers, converters"
+          history-limit, enrichers, converters"
         ]
     );
 }
@@ -262,7 +262,7 @@ fn secrets_are_masked() {
     assert_eq!(
         errors(typed),
         "test.yaml:3:21: agentscope.agents.api-key.type: unknown type `***`; valid types: \
-         scripted, command\n  3 |     api-key: ***\n    |                 ^"
+         scripted, command, react\n  3 |     api-key: ***\n    |                 ^"
     );
 }
 
@@ -271,7 +271,7 @@ fn a_long_wrong_value_is_cut_and_stays_on_its_line() {
     let text = format!("agentscope:\n  agents:\n    a: {{type: \"x\\ny{}\"}}\n", "z".repeat(60));
     let expected = format!(
         "test.yaml:3:15: agentscope.agents.a.type: unknown type `x y{}…`; valid types: scripted, \
-         command",
+         command, react",
         "z".repeat(37)
     );
     assert_eq!(messages(&text), [expected]);

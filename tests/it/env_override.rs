@@ -195,6 +195,24 @@ fn lists_have_no_gaps_and_one_source() {
 }
 
 #[test]
+fn a_constant_is_json_or_else_text() {
+    for (text, value) in [
+        ("[1, {\"a\": null}]", serde_json::json!([1, {"a": null}])),
+        ("1.5", 1.5.into()),
+        ("true", true.into()),
+        ("\"1\"", "1".into()),
+        ("007", "007".into()),
+        ("12345678901234567890123", "12345678901234567890123".into()),
+        ("production", "production".into()),
+    ] {
+        let name = "AGENTSCOPE_AGUI_RUNTIME_CONTEXT_STAGE_VALUE";
+        let config = load("", &[(name, text)]).expect("valid").config;
+        let expected = ContextSource::Value(value);
+        assert_eq!(config.agui.runtime_context["stage"], expected, "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_name_under_our_prefixes_lists_the_valid_ones() {
     let error = errors(&[("AGENTSCOPE_AGUI_PATH_PREFIXX", "/x")]);
     assert!(

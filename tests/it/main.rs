@@ -47,6 +47,12 @@ mod load;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
+mod react_config;
+#[cfg(test)]
+mod react_config_errors;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod run;

@@ -59,6 +59,21 @@ fn turn(block: &str) -> String {
     agent(&format!("{{type: scripted, turns: [{block}]}}"))
 }
 
+/// Models and MCP servers beside an agent that uses neither.
+fn beside(line: &str) -> String {
+    format!(
+        "agentscope: {{{line}, agents: {{a: {{type: scripted, turns: [{{events: ['{{}}']}}]}}}}}}\n"
+    )
+}
+
+/// A react agent with a model, and these keys.
+fn react(keys: &str) -> String {
+    format!(
+        "agentscope: {{models: {{q: {{model: m}}}}, mcp-servers: {{s: {{command: x}}}}, agents: {{a: \
+         {{type: react, model: q, {keys}}}, b: {{type: react, model: q}}}}}}\n"
+    )
+}
+
 #[test]
 fn what_the_loader_refuses_the_schema_refuses() {
     let mut broken: Vec<String> = [
@@ -188,6 +203,68 @@ fn what_the_loader_refuses_the_schema_refuses() {
         ]
         .map(turn),
     );
+    broken.extend(
+        [
+            "models: {q: }",
+            "models: {q: {}}",
+            "models: {q: {model: ''}}",
+            "models: {q: {model: 4.1}}",
+            "models: {q: {model: m, provider: opnai}}",
+            "models: {q: {model: m, base-url: example.com}}",
+            "models: {q: {model: m, base-url: 'ftp://x/v1'}}",
+            "models: {q: {model: m, base-url: 'https://x/v1?key=a'}}",
+            "models: {q: {model: m, base-url: 'https://me:pw@x/v1'}}",
+            "models: {q: {model: m, api-key: \"k\\n\"}}",
+            "models: {q: {model: m, headers: {'X Y': a}}}",
+            "models: {q: {model: m, headers: {X: \"a\\r\"}}}",
+            "models: {q: {model: m, parameters: {stream: false}}}",
+            "models: {q: {model: m, parameters: [a]}}",
+            "models: {q: {model: m, max-retries: -1}}",
+            "mcp-servers: {s: }",
+            "mcp-servers: {s: {args: [a]}}",
+            "mcp-servers: {s: {command: ''}}",
+            "mcp-servers: {s: {command: x, url: 'http://x'}}",
+            "mcp-servers: {s: {command: x, headers: {A: b}}}",
+            "mcp-servers: {s: {url: 'http://x', env: {A: b}}}",
+            "mcp-servers: {s: {url: x}}",
+            "mcp-servers: {s: {command: x, timeout: 0}}",
+            "mcp-servers: {s: {command: x, timeout: 0s}}",
+            "mcp-servers: {s: {command: x, scope: run}}",
+            "mcp-servers: {s: {command: x, elicitation: ask}}",
+            "mcp-servers: {builtin: {command: x}}",
+            "mcp-servers: {'a:b': {command: x}}",
+            "ca-files: {a: b}",
+        ]
+        .map(beside),
+    );
+    broken.push("agentscope: {agents: {a: {type: react}}}".to_owned());
+    broken.extend(
+        [
+            "max-iters: 0",
+            "max-subagent-depth: 0",
+            "tools: [{}]",
+            "tools: [{mcp: s, builtin: calculate}]",
+            "tools: [{include: [x]}]",
+            "tools: [{mcp: s, include: [x], exclude: [y]}]",
+            "tools: [{builtin: calculate, include: [x]}]",
+            "tools: [{builtin: calculator}]",
+            "tools: [{external: {}}]",
+            "tools: [{external: {name: a b}}]",
+            "tools: [{external: {name: a, parameters: {type: string}}}]",
+            "tools: [{external: {name: a, parameters: {}}}]",
+            "tools: [{http: {name: a}}]",
+            "tools: [{http: {url: 'http://x'}}]",
+            "tools: [{http: {name: a, url: 'http://{host}/'}}]",
+            "tools: [{http: {name: a, url: 'http://x/{'}}]",
+            "tools: [{http: {name: a, url: 'http://x/', method: HEAD}}]",
+            "permission: {mode: never}",
+            "permission: {allow: ['']}",
+            "permission: {ask: ['s:']}",
+            "permission: {deny: [':x']}",
+            "agui: {history-limit: -1}",
+        ]
+        .map(react),
+    );
     for text in broken {
         assert!(load(&text, &[]).is_err(), "the loader takes {text}");
         assert!(!schema_faults(&text).is_empty(), "the schema takes {text}");
@@ -243,6 +320,29 @@ fn what_the_loader_takes_the_schema_takes() {
         .map(agui),
     );
     odd.extend(["{when: , events: []}", "{events: ['{}']}"].map(turn));
+    odd.extend(
+        [
+            "models: {q: {model: '${MODEL:m}', base-url: '${URL:http://[::1]:1/v1}', api-key: ~}}",
+            "models: {q: {model: m, provider: OpenAI, parameters: {a: ~, b: {c: [1, 0.5]}}, timeout: 0}}",
+            "models: , mcp-servers: , ca-files: ",
+            "models: {q: {model: m, headers: {X-A: ''}}}",
+            "mcp-servers: {s: {url: 'https://x?a=b', headers: }, t: {command: x, headers: ~, env: {A: ''}}}",
+            "mcp-servers: {s: {command: x, timeout: 0.5s, scope: Thread, elicitation: WAIT}}",
+        ]
+        .map(beside),
+    );
+    odd.extend(
+        [
+            "tools: , permission: , subagents: b",
+            "tools: [{mcp: s, include: [], exclude: [y]}, {builtin: Get-Current-Time}]",
+            "tools: [{external: {name: a, parameters: }}, {http: {name: b, url: 'http://x', method: get}}]",
+            "tools: [{http: {name: b, url: 'http://x/{c}?d={c}', parameters: {type: object, \
+             properties: {c: {}}}}}]",
+            "permission: {mode: acceptEdits, allow: 'b, c', ask: ['d'], deny: []}",
+            "agui: {history-limit: 0}",
+        ]
+        .map(react),
+    );
     for text in odd {
         let loaded = load(&text, &[]);
         assert!(loaded.is_ok(), "the loader refuses {text}: {}", loaded.unwrap_err());

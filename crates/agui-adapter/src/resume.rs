@@ -9,7 +9,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use agui_protocol::{Interrupt, InterruptId, ResumeEntry, ResumeStatus};
+use agui_protocol::{Interrupt, InterruptId, ResumeEntry, ResumeStatus, SubagentRunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -60,6 +60,12 @@ pub struct OpenInterrupt {
     /// The `source` path of the child that asked; `None` = the root agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The child's invocation (`taskId` of its events); `None` = the wire gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The invocations above the child that asked, the innermost first; they go on with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<Suspended>,
     /// The call, if the interrupt is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<StoredCall>,
@@ -70,6 +76,20 @@ pub struct OpenInterrupt {
     /// the interrupt's `expiresAt`. `None` = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<i64>,
+}
+
+/// A child's invocation that a run leaves waiting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Suspended {
+    /// The `source` path of the child.
+    pub source: String,
+    /// `taskId` of its events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The id that the client knows it by.
+    #[serde(rename = "subagentRunId")]
+    pub id: SubagentRunId,
 }
 
 impl OpenInterrupt {

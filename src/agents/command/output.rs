@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agents::directive;
 
 /// The directives that a program may write.
-const DIRECTIVES: [&str; 4] = ["state", "activity", "ask", "park"];
+const DIRECTIVES: [&str; 5] = ["state", "activity", "ask", "park", "keep"];
 
 /// The event of a line; `None` for a blank one.
 pub(super) fn read(line: &[u8], options: DecodeOptions) -> Result<Option<AgentEvent>, String> {
@@ -77,6 +77,10 @@ mod tests {
             kind(r#"{"@":"park","state":null}"#),
             Some(AgentEventKind::Park { state: json!(null).into() })
         );
+        assert_eq!(
+            kind(r#"{"@":"keep","state":[1]}"#),
+            Some(AgentEventKind::Keep { state: json!([1]).into() })
+        );
     }
 
     #[test]
@@ -89,7 +93,10 @@ mod tests {
                 r#"{"type":"TEXT_BLOCK_DELTA","delta":["secret"]}"#,
                 "agent event TEXT_BLOCK_DELTA has an unreadable `delta`",
             ),
-            (r#"{"@":"sleep","ms":1}"#, "not a directive of programs: state, activity, ask, park"),
+            (
+                r#"{"@":"sleep","ms":1}"#,
+                "not a directive of programs: state, activity, ask, park, keep",
+            ),
             (r#"{"@":"park"}"#, "directive: missing field `state`"),
             (
                 r#"{"@":"state","patch":[{"op":"secret","path":"/a"}]}"#,

@@ -1,4 +1,4 @@
-//! The one line that a program reads: the run, the history, the answers, what it parked.
+//! The one line that a program reads: the run, the history, the answers, what it parked and kept.
 //!
 //! A public format, described in README.md: members may be added, none may change.
 
@@ -25,6 +25,7 @@ struct Line<'a> {
     context: &'a ContextValues,
     resume: Vec<Answer<'a>>,
     parked: Option<&'a Value>,
+    kept: Option<&'a Value>,
 }
 
 /// One answered interrupt.
@@ -89,6 +90,7 @@ pub(super) fn line(request: &AgentRequest, tools: ToolMergeMode) -> serde_json::
         context: request.context.resolved(),
         resume: request.decisions.iter().map(answer).collect(),
         parked: request.parked.as_deref(),
+        kept: request.kept.as_deref(),
     })?;
     line.push(b'\n');
     Ok(line)

@@ -30,11 +30,13 @@ pub(super) enum Placeholder {
     State(String),
     /// A JSON pointer into what the agent parked.
     Parked(String),
+    /// A JSON pointer into what the agent kept.
+    Kept(String),
 }
 
 const KNOWN: &str = "${threadId}, ${runId}, ${lastUserText}, ${n}, ${resume.<id>}, \
                      ${args.<toolCallId>}, ${context.<key>}, ${state.<pointer>}, \
-                     ${parked.<pointer>}";
+                     ${parked.<pointer>}, ${kept.<pointer>}";
 
 impl Placeholder {
     fn parse(name: &str) -> Result<Self, String> {
@@ -54,11 +56,14 @@ impl Placeholder {
             "resume" => Ok(Self::Resume(key.to_owned())),
             "args" => Ok(Self::Args(key.to_owned())),
             "context" => Ok(Self::Context(key.to_owned())),
-            "state" | "parked" if !key.is_empty() && !key.starts_with('/') => Err(format!(
-                "placeholder `${{{name}}}`: a JSON pointer begins with `/`, as in `${{{kind}./{key}}}`"
-            )),
+            "state" | "parked" | "kept" if !key.is_empty() && !key.starts_with('/') => {
+                Err(format!(
+                    "placeholder `${{{name}}}`: a JSON pointer begins with `/`, as in `${{{kind}./{key}}}`"
+                ))
+            }
             "state" => Ok(Self::State(key.to_owned())),
             "parked" => Ok(Self::Parked(key.to_owned())),
+            "kept" => Ok(Self::Kept(key.to_owned())),
             _ => unknown(),
         }
     }
@@ -76,6 +81,7 @@ impl fmt::Display for Placeholder {
             Self::Context(key) => write!(f, "${{context.{key}}}"),
             Self::State(key) => write!(f, "${{state.{key}}}"),
             Self::Parked(key) => write!(f, "${{parked.{key}}}"),
+            Self::Kept(key) => write!(f, "${{kept.{key}}}"),
         }
     }
 }
@@ -230,6 +236,7 @@ pub(super) struct Values {
     /// Index of the innermost repetition.
     pub(super) n: Option<u64>,
     parked: Option<Arc<Value>>,
+    kept: Option<Arc<Value>>,
     reported: HashSet<Placeholder>,
 }
 
@@ -243,6 +250,7 @@ impl Values {
             context: request.context,
             state: request.state,
             parked: request.parked,
+            kept: request.kept,
             n: None,
             reported: HashSet::new(),
         }
@@ -298,6 +306,7 @@ impl Values {
             Placeholder::Parked(pointer) => {
                 push_plain(out, self.parked.as_ref()?.pointer(pointer)?);
             }
+            Placeholder::Kept(pointer) => push_plain(out, self.kept.as_ref()?.pointer(pointer)?),
         }
         Some(())
     }

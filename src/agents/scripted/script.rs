@@ -211,7 +211,8 @@ fn compile_directive(line: usize, value: Value, options: DecodeOptions) -> Resul
         Directive::State { .. }
         | Directive::Activity { .. }
         | Directive::Ask { .. }
-        | Directive::Park { .. } => compile_event(value, options).map(Action::Emit),
+        | Directive::Park { .. }
+        | Directive::Keep { .. } => compile_event(value, options).map(Action::Emit),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{FALSE, TRUE, choice, written_as};
-use crate::config::agents::RESERVED_IDS;
+use crate::config::{agents::RESERVED_IDS, models::FIXED, react::OTHER_SOURCES};
 
 /// Makes a piece of the schema.
 type Rule = fn() -> Value;
@@ -31,6 +31,33 @@ const RULES: &[(&str, Rule)] = &[
     ("agents.*(scripted).turns", || json!({ "minItems": 1 })),
     ("agents.*(command)", || present("command")),
     ("agents.*(command).command", || json!({ "minLength": 1 })),
+    ("models.*", || present("model")),
+    ("models.*.model", || json!({ "minLength": 1 })),
+    ("models.*.base-url", || written_as(r"^https?://[^\s/?#@]+(/[^\s?#]*)?$")),
+    ("models.*.api-key", header_value),
+    ("models.*.parameters", || json!({ "propertyNames": { "not": { "enum": FIXED } } })),
+    ("headers", || json!({ "propertyNames": header_name() })),
+    ("headers.*", header_value),
+    ("agentscope.mcp-servers", server_names),
+    ("mcp-servers.*", one_transport),
+    ("mcp-servers.*.command", || json!({ "minLength": 1 })),
+    ("mcp-servers.*.url", || written_as(r"^https?://[^\s/?#@]+([/?#]\S*)?$")),
+    (
+        "mcp-servers.*.timeout",
+        || json!({ "not": { "anyOf": [{ "const": 0 }, { "type": "string", "pattern": ZERO }] } }),
+    ),
+    ("agents.*(react)", || present("model")),
+    ("tools[]", one_tool),
+    ("tools[].external", || present("name")),
+    ("tools[].http", || json!({ "allOf": [present("name"), present("url")] })),
+    ("external.name", tool_name),
+    ("http.name", tool_name),
+    ("external.parameters", arguments),
+    ("http.parameters", arguments),
+    ("http.url", || written_as(r"^https?://[^\s/?#@{}]+([/?#]([^\s{}]|\{[^{}]+\})*)?$")),
+    ("permission.allow[]", rule),
+    ("permission.ask[]", rule),
+    ("permission.deny[]", rule),
     ("turns[]", || one_of(&["script", "events"])),
     ("when.always", not_false),
 ];
@@ -66,6 +93,56 @@ fn path_prefix() -> Value {
 
 fn header_name() -> Value {
     written_as("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+}
+
+fn header_value() -> Value {
+    written_as(r"^[\t\x20-\x7e]*$")
+}
+
+/// Nothing, whatever its unit.
+const ZERO: &str = r"^\s*\+?0+(\.0+)?([mM][sS]|[sSmMhHdD])?\s*$";
+
+fn server_names() -> Value {
+    json!({ "propertyNames": {
+        "pattern": "^[A-Za-z0-9._-]{1,64}$", "not": { "enum": OTHER_SOURCES },
+    } })
+}
+
+/// Each way to reach a server has keys that the other has not.
+fn one_transport() -> Value {
+    let without = |keys: &[&str]| -> Value {
+        let present: Vec<Value> = keys.iter().map(|key| present(key)).collect();
+        json!({ "not": { "anyOf": present } })
+    };
+    json!({ "oneOf": [
+        { "allOf": [present("command"), without(&["headers"])] },
+        { "allOf": [present("url"), without(&["args", "env", "cwd"])] },
+    ] })
+}
+
+fn one_tool() -> Value {
+    let some = |key: &str| json!({ "required": [key], "properties": { key: { "minItems": 1 } } });
+    json!({
+        "allOf": [
+            one_of(&["mcp", "builtin", "external", "http"]),
+            { "not": { "allOf": [some("include"), some("exclude")] } },
+        ],
+        "if": { "anyOf": [present("include"), present("exclude")] },
+        "then": present("mcp"),
+    })
+}
+
+fn tool_name() -> Value {
+    written_as("^[A-Za-z0-9_-]{1,64}$")
+}
+
+fn arguments() -> Value {
+    json!({ "required": ["type"], "properties": { "type": { "const": "object" } } })
+}
+
+/// `tool` or `source:tool`.
+fn rule() -> Value {
+    written_as("^[^:]+(:.+)?$")
 }
 
 const ORIGIN: &str = r"(\*|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+)";

@@ -7,7 +7,7 @@ use config::{Map, Value, ValueKind};
 
 use super::ROOT;
 use crate::config::{
-    load::{Folder, read_sections},
+    load::{Folder, Folders, read_sections},
     place::Places,
     schema::{Key, Kind, Variant},
     tree::{Block, Faults},
@@ -24,7 +24,8 @@ fn outcome(root: ValueKind) -> String {
     let ValueKind::Table(table) = root else { panic!("a file is a map") };
     let places = Places::default();
     let mut faults = Faults::new(&places, Vec::new());
-    let config = read_sections(&Block::root(&table), &Folder::Embedded, &mut faults);
+    let folders = Folders { file: &Folder::Embedded, agents: &Folder::Embedded };
+    let config = read_sections(&Block::root(&table), &folders, &mut faults);
     let faults: Vec<String> = faults.into_errors().iter().map(ToString::to_string).collect();
     format!("{config:?} {faults:?}")
 }

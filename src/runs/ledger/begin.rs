@@ -73,6 +73,7 @@ pub(super) fn begin(
         entries,
         messages: Arc::clone(&thread.messages),
         state: thread.state.clone(),
+        kept: thread.kept.get(attempt.agent).cloned(),
         already_answered,
         never_raised,
         taken,

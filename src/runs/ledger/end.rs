@@ -11,6 +11,7 @@ use agui_adapter::{
     resume::{Decision, OpenInterrupt},
 };
 use agui_protocol::{InterruptId, Message, ToolCallId};
+use serde_json::Value;
 
 use super::{Ended, Policy, Settled, kept};
 use crate::store::{
@@ -31,7 +32,8 @@ pub(super) struct Leaving<'a> {
 }
 
 /// The rule: RUN_FINISHED makes claims to answers; every other end opens them again, but for the
-/// calls that have their result.
+/// calls that have their result. What the agent keeps may stem from an answer, so it counts on the
+/// same terms.
 pub(super) fn ended(thread: Option<&Thread>, leaving: &Leaving<'_>, now: Millis) -> Next {
     let Some((mut thread, claim)) = taken(thread, leaving.owner) else { return Next::Keep };
     let Leaving { ended, .. } = leaving;
@@ -122,6 +124,9 @@ fn finish(thread: &mut Thread, claim: Option<Claim>, leaving: &Leaving<'_>) {
         ([], deferred) => (deferred, false),
         (open, _) => (open, true),
     };
+    if let Some(state) = &end.kept {
+        thread.keep(leaving.agent, state);
+    }
     thread.outcome.clone_from(&end.finished);
     thread.parked = (!open.is_empty()).then(|| Parked {
         agent: leaving.agent.clone(),
@@ -157,6 +162,15 @@ impl Thread {
         let known = Arc::new(self.message_ids().cloned().collect());
         let (calls, messages) = (parked.calls().collect(), Arc::default());
         self.last_answer = Some(LastAnswer { known, calls, messages });
+    }
+
+    /// What an agent wants to know in its later runs; null = nothing any more.
+    fn keep(&mut self, agent: &AgentId, state: &Arc<Value>) {
+        if state.is_null() {
+            self.kept.remove(agent);
+        } else {
+            self.kept.insert(agent.clone(), Arc::clone(state));
+        }
     }
 
     /// Remembers that interrupts were answered.

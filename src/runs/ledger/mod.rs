@@ -100,6 +100,8 @@ pub struct Begun {
     pub messages: Arc<Vec<Stored>>,
     /// The state as stored.
     pub state: Option<Arc<Value>>,
+    /// What the agent kept in earlier runs.
+    pub kept: Option<Arc<Value>>,
     /// Entries for interrupts that an earlier run answered.
     pub already_answered: Vec<InterruptId>,
     /// Entries for interrupts that nobody raised on this thread.
@@ -341,6 +343,7 @@ fn kept(thread: Thread) -> Next {
         && thread.parked.is_none()
         && thread.answered.is_empty()
         && thread.messages.is_empty()
-        && thread.state.is_none();
+        && thread.state.is_none()
+        && thread.kept.is_empty();
     if empty { Next::Remove } else { Next::Put(Box::new(thread)) }
 }

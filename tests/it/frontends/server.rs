@@ -93,7 +93,7 @@ impl Server {
     /// The agents that the server lists.
     pub(super) async fn agent_ids(&self) -> BTreeSet<String> {
         let url = format!("{}/agui/agents", self.base);
-        let answer = reqwest::get(&url).await.expect("an answer");
+        let answer = crate::support::client().get(&url).send().await.expect("an answer");
         let body: Value = answer.json().await.expect("a JSON body");
         let list = body.as_array().or_else(|| body["agents"].as_array()).expect("a list of agents");
         list.iter().map(|agent| agent["id"].as_str().expect("an id").to_owned()).collect()

@@ -180,7 +180,7 @@ fn descriptors(pid: u32) -> usize {
 /// Threads that run, of those used last.
 async fn running(address: SocketAddr) -> usize {
     let url = format!("http://{address}/agui/threads?limit=200");
-    let request = reqwest::Client::new().get(url).header("connection", "close");
+    let request = crate::support::client().get(url).header("connection", "close");
     let body: Value = request.send().await.expect("an answer").json().await.expect("JSON");
     let threads = body["threads"].as_array().expect("a list");
     threads.iter().filter(|thread| thread["status"] == "running").count()

@@ -195,6 +195,7 @@ async fn end(ticket: Ticket, bytes: usize, asks: bool) {
         deferred: Vec::new(),
         state: None,
         parked: None,
+        kept: None,
     };
     let messages: Vec<Stored> = Vec::clone(&messages);
     ticket

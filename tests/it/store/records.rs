@@ -107,6 +107,11 @@ pub(super) fn whole() -> Thread {
         failure: Some("MODEL_ERROR".to_owned()),
         messages: Arc::new(vec![seen, unseen]),
         state: Some(Arc::new(json!({"z": 1, "a": {"deep": [true]}}))),
+        kept: [
+            (AgentId::new("a"), Arc::new(json!({"rules": ["x:y", null]}))),
+            (AgentId::new("b.c"), Arc::new(json!("ü"))),
+        ]
+        .into(),
         name: "Zwei Wörter".to_owned(),
         created_ms: 1,
         updated_ms: 1_700_000_000_000,

@@ -6,11 +6,19 @@
 pub(crate) mod agents;
 pub(crate) mod config;
 pub(crate) mod log;
+pub(crate) mod model;
 pub(crate) mod server;
 pub(crate) mod sse;
 pub(crate) mod wire;
 
 use serde_json::{Value, json};
+
+/// An HTTP client that asks no proxy.
+pub(crate) fn client() -> reqwest::Client {
+    // Another test may have been first.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
 
 /// The input of a run with one user message, from a peer that speaks 1.0.
 pub(crate) fn input(thread: &str, run: &str) -> Value {

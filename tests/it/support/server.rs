@@ -1,6 +1,12 @@
 //! A server in this process on a free port, with fixed times and counted ids.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use agentscope_agui::{
     agents::registry::{Registered, Registry},
@@ -55,10 +61,18 @@ impl TestServer {
 
     /// Serves the agents of a configuration file.
     pub(crate) async fn of_yaml(yaml: &str) -> Self {
+        Self::of_yaml_built(yaml, |builder| builder).await
+    }
+
+    /// The same with extensions.
+    pub(crate) async fn of_yaml_built(
+        yaml: &str,
+        extend: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
         let loaded = super::config::load(yaml, &[]);
         let config = loaded.unwrap_or_else(|errors| panic!("{errors}")).config;
         let registry = Registry::from_config(&config).unwrap();
-        Self::serve(config, registry, |builder| builder).await
+        Self::serve(config, registry, extend).await
     }
 
     async fn serve(
@@ -76,7 +90,7 @@ impl TestServer {
             // A dropped sender counts as well: the test is over.
             bound.serve(drained.map(drop), stopped.map(drop)).await;
         });
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = super::client();
         Self { address, runs, client, drain: Some(drain), stop: Some(stop), served }
     }
 
@@ -159,6 +173,12 @@ pub(crate) fn counted() -> Sources {
     Sources::new(|| Box::new(Counter(0)), || Box::new(Stopped))
 }
 
+/// The same with ids that no two runs of a server share: `id-1`, `id-2` and so on.
+pub(crate) fn unique() -> Sources {
+    let last = Arc::<AtomicU32>::default();
+    Sources::new(move || Box::new(Unique(Arc::clone(&last))), || Box::new(Stopped))
+}
+
 /// No stream breaks a rule of the protocol, but those.
 fn check(body: &str, input: &Value, excused: &[&str]) {
     let mut found = verify::check_body(body.as_bytes(), &VerifyInput::from(input.clone()));
@@ -174,6 +194,14 @@ impl IdSource for Counter {
     fn next_id(&mut self) -> String {
         self.0 += 1;
         format!("id-{}", self.0)
+    }
+}
+
+struct Unique(Arc<AtomicU32>);
+
+impl IdSource for Unique {
+    fn next_id(&mut self) -> String {
+        format!("id-{}", self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 

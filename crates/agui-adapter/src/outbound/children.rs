@@ -9,7 +9,7 @@ use agui_protocol::SubagentRunId;
 
 use super::subagent::Invocation;
 use crate::{
-    resume::Decision,
+    resume::{Decision, Suspended},
     sequencer::{CallIndex, OwnerId},
 };
 
@@ -27,14 +27,15 @@ pub(super) struct Children {
     /// How many active ones each call spawned.
     taken: HashMap<CallIndex, usize>,
     /// Invocations that an earlier run suspended; they go on under their ids (SUB-2).
-    suspended: Vec<(String, SubagentRunId)>,
+    suspended: Vec<Suspended>,
 }
 
 impl Children {
     pub(super) fn new(answered: &[Decision]) -> Self {
-        let suspended = answered.iter().filter_map(|decision| {
-            let id = decision.open.interrupt.subagent_run_id.clone()?;
-            Some((decision.open.source.clone()?, id))
+        let suspended = answered.iter().flat_map(|Decision { open, .. }| {
+            let asker = open.source.clone().zip(open.interrupt.subagent_run_id.clone());
+            let asker = asker.map(|(source, id)| Suspended { source, task: open.task.clone(), id });
+            open.above.iter().cloned().chain(asker)
         });
         Self {
             list: Vec::new(),
@@ -47,10 +48,14 @@ impl Children {
         }
     }
 
-    pub(super) fn resumed_id(&mut self, source: &str) -> Option<SubagentRunId> {
-        let at = self.suspended.iter().position(|(of, _)| of == source)?;
-        let (_, id) = self.suspended.remove(at);
-        self.suspended.retain(|(_, other)| *other != id);
+    /// The id under which an invocation goes on.
+    pub(super) fn resumed_id(&mut self, source: &str, task: Option<&str>) -> Option<SubagentRunId> {
+        let of_source = |suspended: &&Suspended| suspended.source == source;
+        let mut suspended = self.suspended.iter().filter(of_source);
+        // Who has no `taskId` in one of the two runs is told apart by nothing else.
+        let is_it = |of: Option<&str>| of == task || of.is_none() || task.is_none();
+        let id = suspended.find(|suspended| is_it(suspended.task.as_deref()))?.id.clone();
+        self.suspended.retain(|suspended| suspended.id != id);
         Some(id)
     }
 
@@ -122,8 +127,13 @@ impl Children {
 
     /// The latest active one of a path.
     pub(super) fn latest(&self, source: &str) -> Option<&Invocation> {
-        let places = self.by_source.get(&source.len())?.get(source)?;
-        places.last().map(|at| &self.list[*at])
+        self.of_path(source).next_back()
+    }
+
+    /// The active ones of a path, in the order in which they began.
+    pub(super) fn of_path(&self, source: &str) -> impl DoubleEndedIterator<Item = &Invocation> {
+        let places = self.by_source.get(&source.len()).and_then(|paths| paths.get(source));
+        places.into_iter().flatten().map(|at| &self.list[*at])
     }
 
     /// Whether an active one belongs to the call.

@@ -1,12 +1,12 @@
 //! What a converter sees and may do.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, io, sync::Arc};
 
 use agui_protocol::{Body, Event, RunAgentInput, RunId, ThreadId};
 use serde_json::Value;
 
 use super::{
-    RunSetup, activity::Activities, children::Children, convert, interrupt::Asks,
+    RunEnd, RunSetup, activity::Activities, children::Children, convert, interrupt::Asks,
     lifecycle::Ending, state::SharedState, text::SentTexts, tool::Results, usage::Usage,
 };
 use crate::{
@@ -35,6 +35,8 @@ pub struct StreamContext {
     pub(super) ending: Ending,
     /// What the agent parked last.
     pub(super) parked: Option<Arc<Value>>,
+    /// What the agent kept last.
+    pub(super) kept: Option<Arc<Value>>,
     pub(super) now_ms: i64,
     noted: HashSet<&'static str>,
 }
@@ -57,6 +59,7 @@ impl StreamContext {
             activities: Activities::default(),
             ending: Ending::default(),
             parked: None,
+            kept: None,
             input: Arc::clone(&setup.input),
             sequencer,
             options,
@@ -113,6 +116,15 @@ impl StreamContext {
         }
     }
 
+    /// Remembers what the agent wants to know in its later runs.
+    pub(super) fn keep(&mut self, state: &Arc<Value>) {
+        if json_len(state) <= RunEnd::MAX_KEPT {
+            self.kept = Some(Arc::clone(state));
+        } else {
+            self.note("what the agent wants to keep on the thread is too long and is not kept");
+        }
+    }
+
     /// Logs once a run that something was left out by rule.
     pub(super) fn note(&mut self, what: &'static str) {
         if self.noted.insert(what) {
@@ -131,6 +143,24 @@ impl StreamContext {
         let (thread, run) = (self.thread_id(), self.run_id());
         tracing::warn!(thread.id = thread.as_str(), run.id = run.as_str(), "{what}");
     }
+}
+
+/// Bytes of a value as JSON.
+fn json_len(value: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail, nor can a value be none.
+    serde_json::to_writer(&mut count, value).ok();
+    count.0
 }
 
 fn resolve_subagents(option: SubagentEvents, peer: Peer) -> SubagentEvents {

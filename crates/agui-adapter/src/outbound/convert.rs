@@ -146,9 +146,12 @@ pub(super) fn built_in(event: &AgentEvent, context: &mut StreamContext) {
         AgentEventKind::State { change } => state::convert(event, change, context),
         AgentEventKind::Activity { .. } => activity::convert(event, context),
         AgentEventKind::Step { name, phase } => custom::convert_step(event, name, *phase, context),
-        // Taken over by the store once it keeps such things.
-        AgentEventKind::Keep { .. } => {}
-        AgentEventKind::Park { state } => context.parked = Some(Arc::clone(state)),
+        AgentEventKind::Park { state } if event.source.is_none() => {
+            context.parked = Some(Arc::clone(state));
+        }
+        AgentEventKind::Keep { state } if event.source.is_none() => context.keep(state),
+        // What a child hands over is its parent's affair.
+        AgentEventKind::Park { .. } | AgentEventKind::Keep { .. } => {}
         AgentEventKind::HintBlock { .. }
         | AgentEventKind::SubagentExposed { .. }
         | AgentEventKind::Unknown { .. }

@@ -318,12 +318,15 @@ impl StreamContext {
             Some(wire) => wire.clone(),
             None => self.sequencer.wire_id(owed.owner, &owed.call),
         };
-        self.is_frontend_tool(&owed.name) && has_tool_message(&self.input.messages, &wire)
+        self.is_frontend_tool(owed.owner, &owed.name)
+            && has_tool_message(&self.input.messages, &wire)
     }
 
-    /// Whether a tool is one that the client runs itself in this run.
-    pub(super) fn is_frontend_tool(&self, name: &str) -> bool {
+    /// Whether an owner's tool is one that the client runs itself in this run. Children inside this
+    /// server are not offered any: theirs may have the same names.
+    pub(super) fn is_frontend_tool(&self, owner: OwnerId, name: &str) -> bool {
         self.options.tool_merge_mode != ToolMergeMode::AgentOnly
+            && !self.is_local_child(owner)
             && self.input.tools.iter().any(|tool| tool.name == name)
     }
 

@@ -235,8 +235,9 @@ pub(super) fn finish_stream(end: StreamEnd, context: &mut StreamContext) {
 
 fn run_end(outcome: EndOutcome, context: &StreamContext) -> RunEnd {
     let state = context.state.final_state();
-    let parked = context.parked.clone();
-    RunEnd { outcome, finished: None, open: Vec::new(), deferred: Vec::new(), state, parked }
+    let (parked, kept) = (context.parked.clone(), context.kept.clone());
+    let (open, deferred) = (Vec::new(), Vec::new());
+    RunEnd { outcome, finished: None, open, deferred, state, parked, kept }
 }
 
 /// AgentScope's failure as the client sees it: a stable code, and the sentence only where the

@@ -116,6 +116,9 @@ pub struct RunEnd {
     /// What the agent parked last in this run, whatever the outcome; it goes back to the agent
     /// with the answers to the interrupts.
     pub parked: Option<Arc<Value>>,
+    /// What the agent kept last in this run, null to keep nothing any more; `None` = it said
+    /// nothing of it. No longer than [`RunEnd::MAX_KEPT`].
+    pub kept: Option<Arc<Value>>,
 }
 
 /// Which terminal event was sent.
@@ -330,6 +333,9 @@ impl Adapter {
 }
 
 impl RunEnd {
+    /// The longest that an agent may keep on a thread, in bytes of JSON.
+    pub const MAX_KEPT: usize = 64 << 10;
+
     fn internal_error() -> Self {
         Self {
             outcome: EndOutcome::Error("INTERNAL_ERROR".to_owned()),
@@ -338,6 +344,7 @@ impl RunEnd {
             deferred: Vec::new(),
             state: None,
             parked: None,
+            kept: None,
         }
     }
 }

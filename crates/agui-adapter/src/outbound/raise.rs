@@ -12,7 +12,7 @@ use super::{
 use crate::{
     model::{event::Object, wire::parse_object},
     options::FrontendToolOutcome,
-    resume::{InterruptKind, OpenInterrupt, StoredCall},
+    resume::{InterruptKind, OpenInterrupt, StoredCall, Suspended},
     sequencer::OwnerId,
 };
 
@@ -21,7 +21,10 @@ impl StreamContext {
     /// come first, since a client cannot answer both at once.
     pub(super) fn raises_interrupts(&self) -> bool {
         let pending = self.options.frontend_tool_outcome == FrontendToolOutcome::Pending
-            && self.sequencer.unanswered_tools().any(|tool| self.is_frontend_tool(tool));
+            && self
+                .sequencer
+                .unanswered_tools()
+                .any(|(owner, tool)| self.is_frontend_tool(owner, tool));
         let asked = self.asks.open.iter().any(|ask| self.is_pending_at_client(ask));
         self.asks.any_open() && !pending && !asked
     }
@@ -50,11 +53,6 @@ impl StreamContext {
         ids
     }
 
-    /// Whether anything that an owner asked, or its call of the client's tool, is open.
-    pub(super) fn waits(&self, owner: OwnerId) -> bool {
-        self.asking().any(|asking| asking == owner)
-    }
-
     /// The owners of what is asked.
     pub(super) fn asking(&self) -> impl Iterator<Item = OwnerId> {
         let questions = self.asks.questions.iter().map(|question| question.owner);
@@ -63,7 +61,7 @@ impl StreamContext {
 
     /// A tool of the client asks its user itself, if it has to.
     fn is_frontend_ask(&self, ask: &Ask) -> bool {
-        self.is_frontend_tool(self.ask_name(ask))
+        self.is_frontend_tool(ask.owner, self.ask_name(ask))
     }
 
     fn is_pending_at_client(&self, ask: &Ask) -> bool {
@@ -153,10 +151,23 @@ impl StreamContext {
             kind,
             reply: ask.reply.clone(),
             source: self.source_of(ask.owner).map(str::to_owned),
+            task: self.task_of(ask.owner).map(str::to_owned),
+            above: self.suspended_above(ask.owner),
             call: Some(call),
             question: None,
             expires_ms: None,
         }
+    }
+
+    /// The invocations above an owner as a client knows them.
+    fn suspended_above(&self, owner: OwnerId) -> Vec<Suspended> {
+        let shown = self.above(owner).filter(|child| self.sequencer.tag(child.owner).is_some());
+        let suspended = shown.map(|child| Suspended {
+            source: child.source_text().to_owned(),
+            task: child.task.clone(),
+            id: child.id.clone(),
+        });
+        suspended.collect()
     }
 
     fn call_metadata(&self, ask: &Ask, call: &StoredCall, kind: InterruptKind) -> Object {
@@ -192,6 +203,8 @@ impl StreamContext {
             kind: InterruptKind::InputRequired,
             reply: String::new(),
             source: self.source_of(question.owner).map(str::to_owned),
+            task: self.task_of(question.owner).map(str::to_owned),
+            above: self.suspended_above(question.owner),
             call: None,
             question: Some(question.id.clone()),
             expires_ms: None,

@@ -10,21 +10,27 @@ pub(super) use super::subagent_custom::convert_child_custom;
 use crate::{
     model::{
         AgentEvent, AgentEventKind,
-        event::{EndReason, Failure},
+        event::{EndReason, Failure, Origin},
         wire::parse_object,
     },
     names::CANCELLED,
     options::SubagentEvents,
-    sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId},
+    sequencer::{Announcement, CallIndex, OwnerEnd, OwnerId, RunFailure},
 };
 
 /// One invocation of a sub-agent.
 pub(super) struct Invocation {
     pub(super) owner: OwnerId,
+    /// Who delegated to it.
+    pub(super) parent: OwnerId,
     pub(super) id: SubagentRunId,
     pub(super) key: String,
     pub(super) source: Arc<str>,
+    /// The `taskId` of its events.
+    pub(super) task: Option<String>,
     pub(super) name: String,
+    /// It was delegated to inside this server.
+    pub(super) local: bool,
     /// AGENT_START was seen, so AGENT_END is to come.
     pub(super) started: bool,
     pub(super) ended: bool,
@@ -141,9 +147,17 @@ impl StreamContext {
         started: bool,
     ) -> usize {
         let key = key_of(event, source).into_owned();
-        let parent = self.parent_of(source);
-        let call = self.delegating_call(parent, last_segment(source), name);
-        let id = match self.children.resumed_id(source) {
+        let task = task_of(event);
+        let resumed = self.children.resumed_id(source, task);
+        let tie = self.tie(source, task);
+        let parent = tie.map_or_else(|| self.parent_of(source), |(parent, _)| parent);
+        let call = match tie {
+            Some((_, Some(call))) => Some(call),
+            // It goes on: the call is an earlier run's.
+            _ if resumed.is_some() && task.is_some() => None,
+            _ => self.delegating_call(parent, last_segment(source), name),
+        };
+        let id = match resumed {
             Some(id) => id,
             None => SubagentRunId::from(self.sequencer.next_message_id().as_str()),
         };
@@ -156,10 +170,13 @@ impl StreamContext {
         let owner = self.sequencer.add_owner(tag, announce);
         let at = self.children.add(Invocation {
             owner,
+            parent,
             id,
             key,
             source: Arc::clone(source),
+            task: task.map(str::to_owned),
             name: name.to_owned(),
+            local: started && event.origin == Origin::Local,
             started,
             ended: false,
             waiting: false,
@@ -170,6 +187,31 @@ impl StreamContext {
         });
         self.remember_reply(at, event);
         at
+    }
+
+    /// The parent that a child's `taskId` names, and the parent's call: the `taskId` is the call's
+    /// id, behind the parent's own `taskId` where that is a child too.
+    fn tie(&self, source: &str, task: Option<&str>) -> Option<(OwnerId, Option<CallIndex>)> {
+        let (task, (path, _)) = (task?, source.rsplit_once('/')?);
+        if !path.contains('/') {
+            let call = self.call_named(OwnerId::ROOT, task)?;
+            return Some((OwnerId::ROOT, Some(call)));
+        }
+        let mut parents = self.children.of_path(path);
+        parents.find_map(|parent| {
+            let behind = parent.task.as_deref().and_then(|of| task.strip_prefix(of));
+            let call = behind.and_then(|call| call.strip_prefix('/'))?;
+            Some((parent.owner, self.call_named(parent.owner, call)))
+        })
+    }
+
+    /// The call under an agent's own id that has no answer and belongs to no child yet.
+    fn call_named(&self, owner: OwnerId, id: &str) -> Option<CallIndex> {
+        if self.is_custom_child(owner) {
+            return None;
+        }
+        let mut calls = self.sequencer.unanswered_of(owner).into_iter();
+        calls.find(|call| self.sequencer.call_id(*call) == id && !self.children.is_taken(*call))
     }
 
     /// The active invocation whose path is the longest beginning of this one.
@@ -241,8 +283,11 @@ impl StreamContext {
         let at = self.find_child(event, source)?;
         let owner = self.children.list[at].owner;
         match reason {
-            EndReason::Failed(failure) => self.close_child(at, failed(failure)),
-            _ if self.waits(owner) => self.park_child(at),
+            EndReason::Failed(failure) => {
+                let RunFailure { message, code, .. } = child_failure(event.origin, failure);
+                self.close_child(at, OwnerEnd::Failed { message, code });
+            }
+            _ if self.waits_within(owner) => self.park_child(at),
             _ => self.close_child(at, OwnerEnd::Finished),
         }
         Some(at)
@@ -274,6 +319,8 @@ impl StreamContext {
     pub(super) fn close_children(&mut self, how: RunClose<'_>) {
         let mut raised = self.interrupt_ids_by_owner();
         let waiting_for: HashSet<OwnerId> = self.asking().collect();
+        let above_asked: HashSet<OwnerId> =
+            raised.keys().flat_map(|asker| self.above(*asker)).map(|child| child.owner).collect();
         for at in (0..self.children.list.len()).rev() {
             let child = &self.children.list[at];
             if child.ended && !child.waiting {
@@ -290,7 +337,9 @@ impl StreamContext {
                     message: "The run was stopped.".to_owned(),
                     code: CANCELLED.to_owned(),
                 },
-                RunClose::Interrupted if !asked.is_empty() => OwnerEnd::Suspended(asked),
+                RunClose::Interrupted if !asked.is_empty() || above_asked.contains(&owner) => {
+                    OwnerEnd::Suspended(asked)
+                }
                 RunClose::Interrupted if child.started && !waiting => OwnerEnd::Suspended(asked),
                 RunClose::Success if child.started && !waiting_for.contains(&owner) && !waiting => {
                     OwnerEnd::Failed {
@@ -317,6 +366,23 @@ impl StreamContext {
         self.child(owner).map(Invocation::source_text)
     }
 
+    /// The `taskId` of an owner that is a child.
+    pub(super) fn task_of(&self, owner: OwnerId) -> Option<&str> {
+        self.child(owner)?.task.as_deref()
+    }
+
+    /// The invocations above an owner, the innermost first.
+    pub(super) fn above(&self, owner: OwnerId) -> impl Iterator<Item = &Invocation> {
+        let above = |child: &&Invocation| self.child(child.parent);
+        std::iter::successors(self.child(owner), above).skip(1)
+    }
+
+    /// Whether an owner or anybody below it has asked something that is open.
+    fn waits_within(&self, owner: OwnerId) -> bool {
+        self.asking()
+            .any(|asker| asker == owner || self.above(asker).any(|child| child.owner == owner))
+    }
+
     fn child(&self, owner: OwnerId) -> Option<&Invocation> {
         self.children.place(owner).map(|at| &self.children.list[at])
     }
@@ -324,6 +390,11 @@ impl StreamContext {
     /// The latest call under this id of a child shown as CUSTOM events.
     pub(super) fn custom_call(&self, owner: OwnerId, id: &str) -> Option<&CustomCall> {
         self.child(owner)?.calls.iter().rev().find(|call| call.id == id)
+    }
+
+    /// Whether the owner is a child that was delegated to inside this server.
+    pub(super) fn is_local_child(&self, owner: OwnerId) -> bool {
+        self.child(owner).is_some_and(|child| child.local)
     }
 
     /// Whether the owner is a child that is shown as CUSTOM events and has no items.
@@ -341,17 +412,27 @@ pub(super) enum RunClose<'a> {
     Failed(&'a str),
 }
 
-fn failed(failure: &Failure) -> OwnerEnd {
-    let failure = super::lifecycle::run_failure(failure);
-    OwnerEnd::Failed { message: failure.message, code: failure.code }
+/// A child's failure as the client sees it. One of this server names its code itself.
+pub(super) fn child_failure(origin: Origin, failure: &Failure) -> RunFailure {
+    let Failure { class, message } = failure;
+    let is_code = class.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    if origin == Origin::Local && is_code && !class.is_empty() {
+        RunFailure::new(class, message)
+    } else {
+        super::lifecycle::run_failure(failure)
+    }
 }
 
 /// What tells invocations apart as far as the wire does; made for every event of a child.
 fn key_of<'a>(event: &AgentEvent, source: &'a str) -> Cow<'a, str> {
-    match event.metadata.get("taskId").and_then(serde_json::Value::as_str) {
+    match task_of(event) {
         Some(task) => Cow::Owned(format!("{source}\u{0}{task}")),
         None => Cow::Borrowed(source),
     }
+}
+
+fn task_of(event: &AgentEvent) -> Option<&str> {
+    event.metadata.get("taskId").and_then(serde_json::Value::as_str)
 }
 
 fn last_segment(source: &str) -> &str {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{
     context::{StreamContext, object},
-    interrupt, lifecycle,
-    subagent::CustomCall,
+    interrupt,
+    subagent::{CustomCall, child_failure},
     tool::ResultContent,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(super) fn convert_child_custom(event: &AgentEvent, context: &mut StreamConte
                 end_calls(at, context);
                 let error = match reason {
                     crate::model::event::EndReason::Failed(failure) => {
-                        let failure = lifecycle::run_failure(failure);
+                        let failure = child_failure(event.origin, failure);
                         Some(json!({ "message": failure.message, "code": failure.code }))
                     }
                     _ => None,

@@ -349,7 +349,7 @@ impl StreamContext {
     /// Whether a result is one that only the client may give (TOOL-16): an answer of ours would
     /// keep it from running.
     pub(super) fn is_the_clients(&self, owner: OwnerId, call: &str, name: &str) -> bool {
-        self.is_frontend_tool(self.sequencer.tool_to_answer(owner, call, name))
+        self.is_frontend_tool(owner, self.sequencer.tool_to_answer(owner, call, name))
     }
 }
 

@@ -14,6 +14,8 @@ fn open(id: &str, kind: InterruptKind) -> OpenInterrupt {
         kind,
         reply: "r1".into(),
         source: None,
+        task: None,
+        above: Vec::new(),
         call: (kind != InterruptKind::InputRequired).then_some(call),
         question: None,
         expires_ms: None,

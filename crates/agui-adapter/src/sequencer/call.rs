@@ -439,10 +439,10 @@ impl Sequencer {
         open.map(|call| call.wire.clone()).collect()
     }
 
-    /// The tools of those calls.
-    pub(crate) fn unanswered_tools(&self) -> impl Iterator<Item = &str> {
+    /// Whose those calls are, and their tools.
+    pub(crate) fn unanswered_tools(&self) -> impl Iterator<Item = (OwnerId, &str)> {
         let open = self.calls.iter().filter(|call| !call.answered && call.visible);
-        open.map(|call| call.name.as_str())
+        open.map(|call| (call.owner, call.name.as_str()))
     }
 
     /// The call's argument text so far; empty once it is answered.

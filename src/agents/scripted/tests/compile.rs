@@ -41,7 +41,7 @@ fn bad_directives_say_what_would_be_right() {
         (
             r#"{"@":"slep","ms":1}"#,
             "unknown variant `slep`, expected one of `sleep`, `fail`, `panic`, `end`, `state`, \
-             `activity`, `ask`, `park`, `repeat`, `hang`",
+             `activity`, `ask`, `park`, `keep`, `repeat`, `hang`",
         ),
         (r#"{"@":"sleep"}"#, "missing field `ms`"),
         (r#"{"@":"sleep","ms":1,"s":1}"#, "unknown field `s`, expected `ms`"),
@@ -67,7 +67,7 @@ fn bad_directives_say_what_would_be_right() {
         (
             r#"{"@":"repeat","times":2,"line":{"@":"slep"}}"#,
             "unknown variant `slep`, expected one of `sleep`, `fail`, `panic`, `end`, `state`, \
-             `activity`, `ask`, `park`, `repeat`, `hang`",
+             `activity`, `ask`, `park`, `keep`, `repeat`, `hang`",
         ),
     ];
     for (line, expected) in cases {
@@ -86,7 +86,8 @@ fn bad_events_name_the_field() {
 #[test]
 fn bad_placeholders_are_named() {
     let known = "known: ${threadId}, ${runId}, ${lastUserText}, ${n}, ${resume.<id>}, \
-                 ${args.<toolCallId>}, ${context.<key>}, ${state.<pointer>}, ${parked.<pointer>}";
+                 ${args.<toolCallId>}, ${context.<key>}, ${state.<pointer>}, ${parked.<pointer>}, \
+                 ${kept.<pointer>}";
     let cases = [
         ("${user}", format!("unknown placeholder `${{user}}`; {known}")),
         ("${user.name}", format!("unknown placeholder `${{user.name}}`; {known}")),

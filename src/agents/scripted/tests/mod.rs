@@ -110,8 +110,17 @@ fn decision(status: ResumeStatus, payload: Option<Value>, verdict: Verdict) -> D
         metadata: None,
     };
     let reply = String::new();
-    let open =
-        OpenInterrupt { interrupt, kind, reply, source: None, call, question, expires_ms: None };
+    let open = OpenInterrupt {
+        interrupt,
+        kind,
+        reply,
+        source: None,
+        task: None,
+        above: Vec::new(),
+        call,
+        question,
+        expires_ms: None,
+    };
     Decision { open, status, payload, verdict, settled: false }
 }
 

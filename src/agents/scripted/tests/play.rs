@@ -98,8 +98,11 @@ async fn directives_of_state_activity_and_ask_become_events() {
         r#"{"@":"ask","id":"q1","message":"Which, ${threadId}?","schema":{"type":"string"}}"#,
         r#"{"@":"ask","id":"q2","message":"And?"}"#,
         r#"{"@":"park","state":{"left":"${parked./left}"}}"#,
+        r#"{"@":"keep","state":{"rules":"${kept./rules}"}}"#,
     ]);
-    let request = AgentRequest { parked: Some(json!({"left": "two"}).into()), ..request() };
+    let parked = Some(json!({"left": "two"}).into());
+    let kept = Some(json!({"rules": [1]}).into());
+    let request = AgentRequest { parked, kept, ..request() };
     let object = |value: Value| value.as_object().cloned().unwrap();
     let activity =
         |change| Kind::Activity { id: "a1".to_owned(), activity_type: "PLAN".to_owned(), change };
@@ -120,6 +123,7 @@ async fn directives_of_state_activity_and_ask_become_events() {
             local(question("q1", "Which, t1?", Some(object(json!({"type": "string"}))))),
             local(question("q2", "And?", None)),
             local(Kind::Park { state: json!({"left": "two"}).into() }),
+            local(Kind::Keep { state: json!({"rules": "[1]"}).into() }),
         ]
     );
 }

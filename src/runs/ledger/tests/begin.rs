@@ -111,6 +111,7 @@ fn an_answer_claims_what_was_parked_and_all_messages_that_are_known() {
         entries: vec![approve("i-c1")],
         messages: Arc::new(messages),
         state,
+        kept: None,
         already_answered: Vec::new(),
         never_raised: Vec::new(),
         taken: ids(&["i-c1"]).into_iter().collect(),

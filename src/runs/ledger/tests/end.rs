@@ -1,5 +1,7 @@
 //! What becomes of a thread when its run ends.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::store::LastAnswer;
 
@@ -27,6 +29,7 @@ fn run_finished_makes_the_answer_of_a_claim_whatever_its_outcome() {
             failure: None,
             messages: Arc::new(if still { vec![stored("u1"), stored("m1")] } else { Vec::new() }),
             state: None,
+            kept: BTreeMap::new(),
             name: "wipe it".to_owned(),
             created_ms: NOW,
             updated_ms: NOW + 3,

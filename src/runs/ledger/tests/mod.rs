@@ -5,6 +5,7 @@ mod begin;
 mod control;
 mod end;
 mod expiry;
+mod kept;
 mod lease;
 mod settled;
 
@@ -246,6 +247,8 @@ fn ask(call: &str) -> OpenInterrupt {
         kind: InterruptKind::PermissionConfirm,
         reply: "reply".to_owned(),
         source: None,
+        task: None,
+        above: Vec::new(),
         call: Some(StoredCall {
             id: call.to_owned(),
             wire_id: call.to_owned(),
@@ -286,7 +289,8 @@ fn done(call: &str) -> Decision {
 }
 
 fn run_end(outcome: EndOutcome, finished: Option<RunOutcome>) -> RunEnd {
-    RunEnd { outcome, finished, open: Vec::new(), deferred: Vec::new(), state: None, parked: None }
+    let (open, deferred) = (Vec::new(), Vec::new());
+    RunEnd { outcome, finished, open, deferred, state: None, parked: None, kept: None }
 }
 
 fn success() -> RunEnd {

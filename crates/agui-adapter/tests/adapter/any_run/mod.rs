@@ -69,6 +69,8 @@ pub fn denied() -> Decision {
             kind: InterruptKind::PermissionConfirm,
             reply: "R0".to_owned(),
             source: None,
+            task: None,
+            above: Vec::new(),
             call: Some(call.clone()),
             question: None,
             expires_ms: None,

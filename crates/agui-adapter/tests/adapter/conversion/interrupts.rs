@@ -315,6 +315,26 @@ fn what_an_agent_parks_is_handed_on_and_never_sent() {
 }
 
 #[test]
+fn what_an_agent_keeps_is_handed_on_and_never_sent() {
+    let keep = |state: Value| AgentEvent::local(AgentEventKind::Keep { state: state.into() });
+    let kept = |events: &[AgentEvent]| {
+        let events: Vec<AgentEvent> = events.iter().cloned().chain([wire(end())]).collect();
+        let played = Run::default().play_events(&events);
+        played.gives(&[SUCCESS]);
+        played.end.kept.as_deref().cloned()
+    };
+    assert_eq!(kept(&[]), None);
+    assert_eq!(kept(&[keep(json!(1)), keep(json!({ "at": 2 }))]), Some(json!({ "at": 2 })));
+    assert_eq!(kept(&[keep(json!(1)), keep(json!(null))]), Some(json!(null)));
+    // The child's own affairs are its parent's.
+    assert_eq!(kept(&[keep(json!(1)), keep(json!(2)).from_source("main/child")]), Some(json!(1)));
+    // 64 KiB, the quotes included.
+    let longest = json!("x".repeat((64 << 10) - 2));
+    let too_long = json!("x".repeat((64 << 10) - 1));
+    assert_eq!(kept(&[keep(longest.clone()), keep(too_long)]), Some(longest));
+}
+
+#[test]
 fn calls_of_the_client_come_before_asks() {
     let run = Run::with_input(FRONTEND);
     let lines = joined![

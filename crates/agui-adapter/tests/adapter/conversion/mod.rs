@@ -10,6 +10,7 @@ mod gathered;
 mod interrupts;
 mod legacy;
 mod lifecycle;
+mod local_children;
 mod reasoning;
 mod regressions;
 mod results;

@@ -1,0 +1,362 @@
+//! What one reply knows: the agent's parts, the run, its tools, and the conversation so far.
+
+use std::{collections::HashSet, sync::Arc};
+
+use agui_adapter::model::{AgentEvent, AgentEventKind, Block, Msg, Role, event::Object};
+use futures_util::{StreamExt, future::join_all, stream};
+use serde_json::Value;
+
+use super::{
+    Parts, Source,
+    call::{Outcome, Step, Steps, child_step, steps},
+    history,
+    keep::Kept,
+    park::Parked,
+    permission::Permissions,
+    prompt::with_state,
+    resume::{Answers, accepted_rules, slots, with_arguments},
+    round::{Round, Start},
+    subagent::{self, SubagentCall},
+    toolkit::{EntryKind, OwnTools, Toolkit, ToolkitParts},
+    turn::{Made, message, say},
+};
+use crate::{
+    agents::{AgentError, AgentRequest},
+    llm::{ModelRequest, ToolChoice},
+    tools::{Tool, ToolCall, ToolContext, ToolSource},
+};
+
+/// A reply under way.
+pub(super) struct Reply {
+    parts: Arc<Parts>,
+    pub(super) request: AgentRequest,
+    pub(super) toolkit: Toolkit,
+    pub(super) permissions: Permissions,
+    kept: Kept,
+    system: String,
+    context: Arc<ToolContext>,
+    /// The thread's state as it is now.
+    pub(super) state: Arc<Value>,
+    /// What was said before the reply.
+    history: Vec<Arc<Msg>>,
+    /// The last message of it, trimmed or not.
+    anchor: Option<String>,
+    /// What the reply has added, and what the person said meanwhile.
+    own: Vec<Arc<Msg>>,
+    /// What the person said while the reply waited.
+    meanwhile: Vec<Msg>,
+    iterations: u32,
+    /// Ids that stand for calls.
+    pub(super) used: HashSet<String>,
+}
+
+impl Reply {
+    /// Begins a reply, or goes on with one that waited: then there is a round to go on with.
+    ///
+    /// # Errors
+    ///
+    /// When tools that it needs are not there, or an answer cannot be taken.
+    pub(super) async fn open(
+        parts: Arc<Parts>,
+        mut request: AgentRequest,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<(Self, Option<Round>), AgentError> {
+        let own = parts.own_tools(&request).await?;
+        let frontend = &request.input.tools;
+        let toolkit = Toolkit::build(ToolkitParts { own: &own, frontend, mode: parts.mode });
+        let kept = Kept::read(request.kept.as_deref());
+        let above = request.delegation.as_ref().map(|delegation| delegation.denied.as_slice());
+        let permissions =
+            Permissions::new(&parts.permission, above.unwrap_or_default(), Some(&kept.permissions));
+        let messages = std::mem::take(&mut request.messages);
+        let context = ToolContext {
+            thread_id: request.thread_id.clone(),
+            run_id: request.run_id.clone(),
+            request_id: Arc::clone(&request.request_id),
+            runtime: Arc::clone(&request.context),
+        };
+        let reply = Self {
+            system: parts.prompt.fill(&request),
+            context: Arc::new(context),
+            state: Arc::clone(&request.state),
+            used: call_ids(&messages),
+            history: Vec::new(),
+            anchor: None,
+            own: Vec::new(),
+            meanwhile: Vec::new(),
+            iterations: 0,
+            toolkit,
+            permissions,
+            kept,
+            parts,
+            request,
+        };
+        reply.with_messages(messages, out)
+    }
+
+    fn with_messages(
+        mut self,
+        messages: Vec<Msg>,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<(Self, Option<Round>), AgentError> {
+        let Some(value) = self.request.parked.clone() else {
+            self.anchor = messages.last().map(|last| last.id.clone());
+            self.set_history(messages);
+            return Ok((self, None));
+        };
+        let Some(parked) = Parked::read(&value) else {
+            return Err(AgentError {
+                code: "INTERNAL_ERROR",
+                message: "The agent cannot go on with what it had parked.".to_owned(),
+                cause: Some("the parked state has another form".to_owned()),
+            });
+        };
+        let round = self.go_on(parked, messages, out)?;
+        Ok((self, Some(round)))
+    }
+
+    /// Goes on with a reply that waited.
+    fn go_on(
+        &mut self,
+        mut parked: Parked,
+        mut messages: Vec<Msg>,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<Round, AgentError> {
+        let mut own = parked.take_messages();
+        self.used.extend(call_ids(&own));
+        let decisions = std::mem::take(&mut self.request.decisions);
+        let answers = Answers::new(&decisions, &messages);
+        let slots = slots(parked.calls, &answers, self)?;
+        self.accept(&answers, out);
+        if let Some(last) = own.iter_mut().rfind(|message| message.role == Role::Assistant) {
+            with_arguments(last, &slots);
+        }
+        let end = history_end(&messages, parked.anchor.as_deref(), &own);
+        let later = messages.split_off(end);
+        let known = |msg: &Msg| own.iter().any(|own| own.id == msg.id);
+        self.meanwhile =
+            later.into_iter().filter(|msg| msg.role == Role::User && !known(msg)).collect();
+        self.set_history(messages);
+        self.anchor = parked.anchor;
+        self.iterations = parked.iterations;
+        self.own = own.into_iter().map(Arc::new).collect();
+        Ok(Round::new(slots))
+    }
+
+    /// Takes the permission rules that came along with consents.
+    fn accept(&mut self, answers: &Answers<'_>, out: &mut Vec<AgentEvent>) {
+        let mut is_news = false;
+        for (tool, rules) in accepted_rules(answers) {
+            if let Some(entry) = self.toolkit.get(tool) {
+                is_news |= self.permissions.accept(entry, rules);
+            }
+        }
+        if is_news {
+            self.kept.permissions = self.permissions.kept();
+            say(out, self.kept.event());
+        }
+    }
+
+    /// A sub-agent wants to know something in later runs.
+    pub(super) fn child_keeps(&mut self, id: &str, state: Arc<Value>) -> AgentEventKind {
+        self.kept.children.insert(id.to_owned(), state);
+        self.kept.event()
+    }
+
+    fn set_history(&mut self, messages: Vec<Msg>) {
+        let recent = history::recent(messages, self.parts.history_limit);
+        self.history = recent.into_iter().map(Arc::new).collect();
+    }
+
+    /// Whether the model was called as often as it may be.
+    pub(super) fn is_at_limit(&self) -> bool {
+        self.iterations >= self.parts.max_iters
+    }
+
+    /// The next call of the model; in the last one, which sums up, it may call no tools.
+    pub(super) fn model_request(&mut self) -> ModelRequest {
+        let sums_up = self.is_at_limit();
+        self.iterations = self.iterations.saturating_add(1);
+        let mut messages = Vec::with_capacity(self.history.len() + self.own.len() + 1);
+        messages.extend(self.history.iter().chain(&self.own).cloned());
+        if sums_up {
+            let hint = Block::Hint { text: SUM_UP.to_owned() };
+            messages.push(Arc::new(message(String::new(), Role::User, vec![hint])));
+        }
+        ModelRequest {
+            system: if self.parts.tells_state {
+                with_state(&self.system, &self.state)
+            } else {
+                self.system.clone()
+            },
+            messages,
+            tools: self.toolkit.specs(),
+            tool_choice: if sums_up { ToolChoice::None } else { ToolChoice::Auto },
+            request_id: Arc::clone(&self.request.request_id),
+        }
+    }
+
+    /// The model said this.
+    pub(super) fn add(&mut self, said: Msg) {
+        if !said.content.is_empty() {
+            self.own.push(Arc::new(said));
+        }
+    }
+
+    /// The round is over; the person's words of the meantime follow its results.
+    pub(super) fn add_results(&mut self, round: Round) {
+        self.own.extend(round.results().map(Arc::new));
+        self.own.extend(self.meanwhile.drain(..).map(Arc::new));
+    }
+
+    /// The event that parks the reply with the round that stopped.
+    pub(super) fn park(&self, round: &Round) -> AgentEventKind {
+        let anchor = self.anchor.clone();
+        let slots = round.slots();
+        let parked = Parked::new(anchor, self.iterations, &self.own, slots, &self.toolkit);
+        AgentEventKind::Park { state: Arc::new(parked.write()) }
+    }
+
+    pub(super) fn runs_in_parallel(&self) -> bool {
+        self.parts.parallel_tool_calls
+    }
+
+    /// What the model reads of a call of a tool that is none.
+    pub(super) fn no_such_tool(&self, name: &str) -> String {
+        let specs = self.toolkit.specs();
+        let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        format!("There is no tool `{name}`. Tools: {known}")
+    }
+
+    /// Starts a call.
+    pub(super) fn start(&self, call: &Made, input: &Object, start: Start) -> Steps {
+        let kind = self.toolkit.get(&call.name).map(|entry| entry.kind.clone());
+        match kind {
+            Some(EntryKind::Server(tool)) => {
+                let call = ToolCall {
+                    id: call.id.clone(),
+                    arguments: input.clone(),
+                    state: Arc::clone(&self.state),
+                    context: Arc::clone(&self.context),
+                    answer: start.answer,
+                };
+                steps(tool, call, self.parts.tool_timeout)
+            }
+            Some(EntryKind::Subagent(id)) => self.start_child(&id, call, input, start),
+            _ => done(Outcome::error(self.no_such_tool(&call.name))),
+        }
+    }
+
+    fn start_child(&self, id: &str, call: &Made, input: &Object, start: Start) -> Steps {
+        let Some(child) = self.parts.directory.get(id) else {
+            return done(Outcome::error("The sub-agent is not available."));
+        };
+        let depth_left = subagent::depth_left(&self.request, self.parts.max_subagent_depth);
+        let call = SubagentCall {
+            id: call.id.clone(),
+            arguments: input.clone(),
+            state: Arc::clone(&self.state),
+            depth_left,
+            denied: self.permissions.denied_below(),
+            kept: self.kept.children.get(id).cloned(),
+        };
+        let items = subagent::invoke(&self.request, &child.into(), &call, start.resumed);
+        Box::pin(items.map(child_step))
+    }
+}
+
+/// What the model is told when it may call no more tools.
+const SUM_UP: &str = "You have reached the limit of iterations for this reply. Call no more tools: \
+                      answer now, and say what you found and what is still open.";
+
+fn done(outcome: Outcome) -> Steps {
+    Box::pin(stream::iter([Step::Done(outcome)]))
+}
+
+/// The ids of all calls.
+fn call_ids(messages: &[Msg]) -> HashSet<String> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let ids = blocks.filter_map(|block| match block {
+        Block::ToolUse { call, .. } => Some(call.id.clone()),
+        _ => None,
+    });
+    ids.collect()
+}
+
+/// Where the history before the reply ends: behind its anchor. If that is gone, before the first
+/// message that makes a call of the reply.
+fn history_end(messages: &[Msg], anchor: Option<&str>, own: &[Msg]) -> usize {
+    let Some(anchor) = anchor else { return 0 };
+    if let Some(at) = messages.iter().rposition(|message| message.id == anchor) {
+        return at + 1;
+    }
+    let calls = call_ids(own);
+    let makes = |message: &Msg| {
+        message
+            .content
+            .iter()
+            .any(|block| matches!(block, Block::ToolUse { call, .. } if calls.contains(&call.id)))
+    };
+    messages.iter().position(makes).unwrap_or(messages.len())
+}
+
+impl Parts {
+    /// The agent's tools in a run.
+    async fn own_tools(&self, request: &AgentRequest) -> Result<Arc<OwnTools>, AgentError> {
+        let delegates = subagent::depth_left(request, self.max_subagent_depth) > 0;
+        if self.sources.is_empty() {
+            let cached = if delegates { &self.whole } else { &self.leaf };
+            return Ok(Arc::clone(
+                cached.get_or_init(|| Arc::new(self.put_together(Vec::new(), delegates))),
+            ));
+        }
+        let session = &*request.session;
+        let found = join_all(self.sources.iter().map(|source| source.tools(session))).await;
+        let mut tools = Vec::new();
+        for found in found {
+            tools.extend(found?);
+        }
+        Ok(Arc::new(self.put_together(tools, delegates)))
+    }
+
+    /// In the order of the configuration: a source's tools stand where it is listed.
+    fn put_together(
+        &self,
+        from_sources: Vec<(Arc<str>, Arc<dyn Tool>)>,
+        delegates: bool,
+    ) -> OwnTools {
+        let mut tools = self.tools.clone();
+        tools.extend(from_sources);
+        let subagents = if delegates { self.subagent_tools() } else { Vec::new() };
+        OwnTools::new(&tools, &self.external, &subagents)
+    }
+}
+
+impl Source {
+    /// The tools that the agent uses of it; none of an optional one that is not there.
+    async fn tools(&self, session: &str) -> Result<Vec<(Arc<str>, Arc<dyn Tool>)>, AgentError> {
+        let source: &dyn ToolSource = &*self.source;
+        let name: Arc<str> = source.name().into();
+        match source.tools(session).await {
+            Ok(tools) => {
+                let wanted = tools.into_iter().filter(|tool| self.wants(&tool.spec().name));
+                Ok(wanted.map(|tool| (Arc::clone(&name), tool)).collect())
+            }
+            Err(error) if source.is_optional() => {
+                tracing::warn!(source = &*name, cause = error.cause, "a run goes on without tools");
+                Ok(Vec::new())
+            }
+            Err(error) => Err(AgentError {
+                code: "TOOLS_UNAVAILABLE",
+                message: "Tools that the agent needs are not available.".to_owned(),
+                cause: Some(error.to_string()),
+            }),
+        }
+    }
+
+    fn wants(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
+    }
+}

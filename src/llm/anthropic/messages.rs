@@ -1,0 +1,197 @@
+//! Turns as messages.
+
+use std::collections::HashSet;
+
+use agui_adapter::model::{
+    Block,
+    event::{Call, Object, ResultState},
+};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        Artefact, json as tolerant, names,
+        turns::{Conversation, Part, Side, Turn},
+    },
+    REDACTED, SIGNATURE,
+    blocks::{media_block, text_block},
+};
+
+/// Makes the messages of one request.
+pub(super) struct Messages {
+    vision: bool,
+    /// Ids of the calls, by number.
+    ids: Vec<String>,
+}
+
+impl Messages {
+    /// For a model that sees images, or sees none.
+    pub(super) fn new(vision: bool) -> Self {
+        Self { vision, ids: Vec::new() }
+    }
+
+    /// The messages; `unthought` = without thinking in the turn in progress.
+    pub(super) fn of(mut self, conversation: &Conversation<'_>, unthought: bool) -> Vec<Value> {
+        self.ids = ids(conversation);
+        let in_progress = conversation.in_progress();
+        let mut messages: Vec<(Side, Vec<Value>)> = Vec::new();
+        for (at, turn) in conversation.turns.iter().enumerate() {
+            let content = self.content(turn, unthought && at >= in_progress);
+            match messages.last_mut() {
+                _ if content.is_empty() => {}
+                Some((side, last)) if *side == turn.side => last.extend(content),
+                _ => messages.push((turn.side, content)),
+            }
+        }
+        if let Some((Side::Model, content)) = messages.last_mut() {
+            trim_end(content);
+        }
+        messages.into_iter().map(|(side, content)| message(side, content)).collect()
+    }
+
+    fn content(&self, turn: &Turn<'_>, unthought: bool) -> Vec<Value> {
+        // No message may end in thinking: what it led to was lost.
+        let led = turn.parts.iter().rposition(|part| !is_thinking(part)).map_or(0, |at| at + 1);
+        let parts = turn.parts.iter().take(led);
+        let said = parts.filter(|part| !(unthought && is_thinking(part)));
+        said.filter_map(|part| self.block(part)).collect()
+    }
+
+    fn block(&self, part: &Part<'_>) -> Option<Value> {
+        match part {
+            Part::Text(text) => Some(text_block(text)),
+            Part::Thinking { text, artefact } => thinking_block(text, artefact),
+            Part::Media { kind, source } => media_block(*kind, source, self.vision),
+            Part::Call { number, call, .. } => Some(json!({
+                "type": "tool_use",
+                "id": self.ids.get(*number),
+                "name": names::encode(&call.name),
+                "input": input(call),
+            })),
+            Part::Result { number, output, state, .. } => {
+                Some(self.result_block(*number, output, *state))
+            }
+        }
+    }
+
+    fn result_block(&self, number: usize, output: &[Block], state: ResultState) -> Value {
+        let mut content: Vec<Value> =
+            output.iter().filter_map(|block| self.output_block(block)).collect();
+        let failed = failure_text(state);
+        if let Some(text) = failed.filter(|_| content.is_empty()) {
+            content.push(text_block(text));
+        }
+        let mut result = json!({"type": "tool_result", "tool_use_id": self.ids.get(number)});
+        if let Value::Object(members) = &mut result {
+            if !content.is_empty() {
+                members.insert("content".to_owned(), Value::Array(content));
+            }
+            if failed.is_some() {
+                members.insert("is_error".to_owned(), json!(true));
+            }
+        }
+        result
+    }
+
+    fn output_block(&self, block: &Block) -> Option<Value> {
+        match block {
+            Block::Text { text } | Block::Hint { text } if text.trim().is_empty() => None,
+            Block::Text { text } | Block::Hint { text } => Some(text_block(text)),
+            Block::Media { kind, source, .. } => {
+                let block = media_block(*kind, source, self.vision);
+                if block.is_none() {
+                    tracing::warn!(media.kind = ?kind,
+                        "a medium of a tool result that the model does not take is not sent");
+                }
+                block
+            }
+            Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+        }
+    }
+}
+
+fn message(side: Side, content: Vec<Value>) -> Value {
+    let role = match side {
+        Side::User => "user",
+        Side::Model => "assistant",
+    };
+    json!({"role": role, "content": content})
+}
+
+/// What the model reads of a failure that says nothing itself: the API takes no empty ones.
+/// `None` = no failure.
+fn failure_text(state: ResultState) -> Option<&'static str> {
+    match state {
+        ResultState::Error => Some("The call failed."),
+        ResultState::Denied => Some("The call was denied."),
+        ResultState::Interrupted => Some("The call was interrupted."),
+        ResultState::Success | ResultState::Running => None,
+    }
+}
+
+fn is_thinking(part: &Part<'_>) -> bool {
+    matches!(part, Part::Thinking { .. })
+}
+
+fn thinking_block(text: &str, artefact: &Artefact<'_>) -> Option<Value> {
+    match artefact.kind {
+        SIGNATURE => {
+            Some(json!({"type": "thinking", "thinking": text, "signature": artefact.value}))
+        }
+        REDACTED => Some(json!({"type": "redacted_thinking", "data": artefact.value})),
+        _ => None,
+    }
+}
+
+/// The arguments. Text that is no object becomes an empty one: the API takes nothing else, and
+/// names that we made up would be imitated. The result of such a call says what was wrong with it.
+fn input(call: &Call) -> Object {
+    let parsed = tolerant::parse(&call.arguments).ok();
+    match parsed {
+        Some(Value::Object(object)) => object,
+        _ => call.input.clone().unwrap_or_default(),
+    }
+}
+
+/// The API refuses an unfinished answer that ends in white space.
+fn trim_end(content: &mut [Value]) {
+    let text = content.last_mut().and_then(|block| block.get_mut("text"));
+    if let Some(Value::String(text)) = text {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+/// Ids of the calls as the API takes them: of letters, digits, `_` and `-`, each once.
+fn ids(conversation: &Conversation<'_>) -> Vec<String> {
+    let parts = conversation.turns.iter().flat_map(|turn| &turn.parts);
+    let calls = parts.filter_map(|part| match part {
+        Part::Call { call, .. } => Some(call.id.as_str()),
+        _ => None,
+    });
+    let mut used: HashSet<String> = HashSet::new();
+    calls
+        .map(|id| {
+            let id = unused(plain(id), &used);
+            used.insert(id.clone());
+            id
+        })
+        .collect()
+}
+
+fn plain(id: &str) -> String {
+    if id.is_empty() {
+        return "call".to_owned();
+    }
+    let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    id.chars().map(|c| if taken(c) { c } else { '_' }).collect()
+}
+
+fn unused(id: String, used: &HashSet<String>) -> String {
+    let mut free = id.clone();
+    let mut next = 2;
+    while used.contains(&free) {
+        free = format!("{id}-{next}");
+        next += 1;
+    }
+    free
+}
