@@ -124,7 +124,7 @@ impl Core {
             last_len: 4,
             sent: 0,
             joiners: Joiners::default(),
-            claimed: Claimed::of(&opening.decisions),
+            claimed: claimed(&opening.decisions),
             settled: Vec::new(),
             seen: None,
             had_state: request.input.state.is_some() || opening.stored_state.is_some(),
@@ -149,6 +149,7 @@ impl Core {
         *end = adapter.on_event(event, batch);
         *held += batch.iter().skip(before).map(|event| weight(event, FULL)).sum::<usize>();
         let (over, held) = (end.is_some(), *held);
+        state.note_child_results();
         if !state.claimed.is_empty() {
             state.note_results(before);
         }
@@ -216,7 +217,7 @@ impl Core {
     /// The end could not be recorded, so the client must not hear of it, nor of results of the
     /// approved calls that were to be recorded with it.
     pub(super) fn fail(&self, batch: &mut Vec<Event>, decisions: &[Decision]) -> EndOutcome {
-        let claimed = Claimed::of(decisions).shown;
+        let claimed = claimed(decisions);
         let failure = super::refusal::internal();
         let outcome = EndOutcome::Error(failure.code.clone());
         batch.retain(|event| match &event.body {
@@ -332,71 +333,47 @@ impl State {
         self.seen = Some(seen);
     }
 
+    /// Notes the results of children's claimed calls. What is shown of them says little: a client
+    /// may be told in another form, or nothing.
+    fn note_child_results(&mut self) {
+        for decision in self.adapter.take_child_results() {
+            let call = decision.open.call.as_ref();
+            let wire = call.map(|call| ToolCallId::from(call.wire_id.as_str()));
+            let message = wire.as_ref().and_then(|wire| {
+                self.claimed.remove(wire)?;
+                self.result_message(wire)
+            });
+            self.settled.push((decision, message));
+        }
+    }
+
     /// Notes the results of claimed calls among the events from `from` on.
     fn note_results(&mut self, from: usize) {
         for event in self.batch.iter().skip(from) {
-            match &event.body {
-                Body::ToolCallResult { tool_call_id, .. } => {
-                    let Some(decision) = self.claimed.shown.remove(tool_call_id) else { continue };
-                    let mut messages = self.adapter.transcript().messages();
-                    let result =
-                        messages.find(|message| message.answered_call() == Some(tool_call_id));
-                    self.settled.push((decision, result.cloned()));
-                }
-                Body::Custom { name, value, .. } if name == CHILD_RESULT => {
-                    let decision = self.claimed.take_of_child(value);
-                    self.settled.extend(decision.map(|decision| (decision, None)));
-                }
-                _ => {}
-            }
+            let Body::ToolCallResult { tool_call_id, .. } = &event.body else { continue };
+            let Some(decision) = self.claimed.remove(tool_call_id) else { continue };
+            self.settled.push((decision, self.result_message(tool_call_id)));
         }
+    }
+
+    fn result_message(&self, call: &ToolCallId) -> Option<Message> {
+        let mut messages = self.adapter.transcript().messages();
+        messages.find(|message| message.answered_call() == Some(call)).cloned()
     }
 }
 
-/// The CUSTOM event by which a client is told of a result of a child's call, where it is not told
-/// of the call itself.
-const CHILD_RESULT: &str = "subagent.tool_result";
+/// The calls that a run may execute, by the ids that the client knows, but for those of children
+/// that it was not shown.
+type Claimed = HashMap<ToolCallId, Decision>;
 
-/// The calls that a run may execute.
-struct Claimed {
-    /// By the ids that the client knows.
-    shown: HashMap<ToolCallId, Decision>,
-    /// Those of children, whose results may come as CUSTOM events: there they are known by their
-    /// child and its own id.
-    of_children: Vec<Decision>,
-}
-
-impl Claimed {
-    fn of(decisions: &[Decision]) -> Self {
-        let mut claimed = Self { shown: HashMap::new(), of_children: Vec::new() };
-        for decision in decisions.iter().filter(|decision| !decision.settled) {
-            let Verdict::Approved { call, .. } = &decision.verdict else { continue };
-            let open = &decision.open;
-            // In which form the call was raised says nothing about the form of its result.
-            if open.source.is_some() {
-                claimed.of_children.push(decision.clone());
-            }
-            if open.source.is_none() || open.interrupt.subagent_run_id.is_some() {
-                let id = ToolCallId::from(call.wire_id.as_str());
-                claimed.shown.insert(id, decision.clone());
-            }
-        }
-        claimed
-    }
-
-    fn is_empty(&self) -> bool {
-        self.shown.is_empty() && self.of_children.is_empty()
-    }
-
-    fn take_of_child(&mut self, result: &Value) -> Option<Decision> {
-        let (call, source) = (result["toolCallId"].as_str()?, result["source"].as_str()?);
-        let is_it = |decision: &Decision| {
-            decision.open.source.as_deref() == Some(source)
-                && decision.open.call.as_ref().is_some_and(|open| open.id == call)
-        };
-        let at = self.of_children.iter().position(is_it)?;
-        Some(self.of_children.remove(at))
-    }
+fn claimed(decisions: &[Decision]) -> Claimed {
+    let claimed = decisions.iter().filter(|decision| !decision.settled).filter_map(|decision| {
+        let Verdict::Approved { call, .. } = &decision.verdict else { return None };
+        let open = &decision.open;
+        let shown = open.source.is_none() || open.interrupt.subagent_run_id.is_some();
+        shown.then(|| (ToolCallId::from(call.wire_id.as_str()), decision.clone()))
+    });
+    claimed.collect()
 }
 
 /// The message that an event begins or adds to.

@@ -32,12 +32,14 @@ pub(super) fn weight(thread: &Thread) -> usize {
     });
     let states = [parked.and_then(|parked| parked.state.as_deref()), thread.state.as_deref()];
     let states = states.into_iter().flatten().map(value);
+    let settled = parked.into_iter().flat_map(|parked| &parked.settled);
+    let results = settled.map(|decision| decision.result.as_ref().map_or(0, |r| r.text.len()));
     let kept = thread.kept.values().map(|kept| EACH + value(kept));
     let last = thread.last_answer.iter().map(|last| {
         let ids = last.known.iter().map(|id| EACH_ID + id.as_str().len());
         messages_weight(&last.messages) + ids.sum::<usize>()
     });
-    EACH + messages + calls.chain(states).chain(kept).chain(last).sum::<usize>()
+    EACH + messages + calls.chain(results).chain(states).chain(kept).chain(last).sum::<usize>()
 }
 
 /// The same for messages alone.

@@ -169,6 +169,18 @@ pub struct Decision {
     /// messages: the call must not be executed again.
     #[serde(default)]
     pub settled: bool,
+    /// The result of a settled call of a child: the messages of a run hold nothing of children.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<StoredResult>,
+}
+
+/// The result of a call, as the agent that made the call may need it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredResult {
+    /// What it said.
+    pub text: String,
+    /// How it went, as AgentScope writes it: `success`, `error`, ...
+    pub state: String,
 }
 
 /// What an external call gives when its interrupt was cancelled.
@@ -221,6 +233,7 @@ fn decision(open: &OpenInterrupt, entry: &ResumeEntry) -> Result<Decision, Answe
         payload: entry.payload.clone(),
         verdict,
         settled: false,
+        result: None,
     })
 }
 

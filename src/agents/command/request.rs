@@ -142,7 +142,7 @@ mod tests {
         }))
         .unwrap();
         let status = serde_json::from_value(json!("resolved")).unwrap();
-        Decision { open, status, payload, verdict, settled: false }
+        Decision { open, status, payload, verdict, settled: false, result: None }
     }
 
     fn call() -> StoredCall {

@@ -217,13 +217,7 @@ fn request(
         thread_id: parent.thread_id.clone(),
         run_id: parent.run_id.clone(),
         input: Arc::new(input(parent, call, task, &decisions)),
-        messages: vec![Msg {
-            id: call.id.clone(),
-            name: String::new(),
-            role: Role::User,
-            content: vec![Block::Text { text: task.to_owned() }],
-            metadata: Object::new(),
-        }],
+        messages: messages(call, task, &decisions),
         decisions,
         parked,
         kept: call.kept.clone(),
@@ -235,6 +229,31 @@ fn request(
         request_id: Arc::clone(&parent.request_id),
         background: parent.background.clone(),
     }
+}
+
+/// The child's history: the task, and the results of its calls that an earlier run settled.
+fn messages(call: &SubagentCall, task: &str, decisions: &[Decision]) -> Vec<Msg> {
+    let message = |id: &str, role, block| Msg {
+        id: id.to_owned(),
+        name: String::new(),
+        role,
+        content: vec![block],
+        metadata: Object::new(),
+    };
+    let asked = message(&call.id, Role::User, Block::Text { text: task.to_owned() });
+    let settled = decisions.iter().filter(|decision| decision.open.source.is_none());
+    let results = settled.filter_map(|decision| {
+        let (result, call) = (decision.result.as_ref()?, decision.open.call.as_ref()?);
+        let block = Block::ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            output: vec![Block::Text { text: result.text.clone() }],
+            state: ResultState::from_name(&result.state).unwrap_or(ResultState::Success),
+            metadata: Object::new(),
+        };
+        Some(message(decision.open.interrupt.id.as_str(), Role::Tool, block))
+    });
+    std::iter::once(asked).chain(results).collect()
 }
 
 /// The input as the child's client would have sent it. The message has the id of the call, so that
@@ -321,3 +340,6 @@ impl End {
         AgentEvent::local(AgentEventKind::AgentEnd { reply: None, reason })
     }
 }
+
+#[cfg(test)]
+mod tests;

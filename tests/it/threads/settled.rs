@@ -2,7 +2,7 @@
 //! it failed.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -10,7 +10,11 @@ use agentscope_agui::{
     agents::{AgentError, registry::Registered},
     config::Config,
 };
-use agui_adapter::model::AgentEvent;
+use agui_adapter::{
+    model::AgentEvent,
+    options::{AdapterOptions, Droppable, EnricherSpec},
+    resume::StoredResult,
+};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -154,44 +158,68 @@ fn of_child(event: AgentEvent) -> AgentEvent {
     AgentEvent { source: Some("main/child".into()), ..event }
 }
 
-#[tokio::test]
-async fn a_call_of_a_child_that_old_clients_are_told_of_in_their_way_is_executed_once() {
-    let executed = Arc::new(AtomicUsize::new(0));
-    let counts = Arc::clone(&executed);
-    let agent = agent("asking", move |request| {
+/// A child asks; approved, it executes what has no result. Run `r2` fails then. What the child is
+/// told of a result that was there is kept.
+fn asking_child(executed: &Arc<AtomicUsize>, told: &Arc<Mutex<Vec<StoredResult>>>) -> Registered {
+    let (executed, told) = (Arc::clone(executed), Arc::clone(told));
+    agent("asking", move |request| {
         let mut items = vec![Ok(start()), Ok(of_child(start()))];
         if request.decisions.is_empty() {
             items.extend(asks_for("c1").into_iter().map(of_child).map(Ok));
             return stream::iter(items);
         }
-        for _ in request.decisions.iter().filter(|decision| !decision.settled) {
-            counts.fetch_add(1, Ordering::Relaxed);
-            items.extend(gives("c1", "wipe", "done").into_iter().map(of_child).map(Ok));
+        for decision in request.decisions {
+            if decision.settled {
+                told.lock().unwrap().extend(decision.result);
+            } else {
+                executed.fetch_add(1, Ordering::Relaxed);
+                items.extend(gives("c1", "wipe", "done").into_iter().map(of_child).map(Ok));
+            }
         }
         let fails = request.run_id.as_str() == "r2";
         let code = "MODEL_UNAVAILABLE";
         let failure = AgentError { code, message: "Nobody is there.".to_owned(), cause: None };
         items.push(if fails { Err(failure) } else { Ok(end()) });
         stream::iter(items)
-    });
-    let server = server(Config::default(), vec![agent]).await;
+    })
+}
+
+/// The same agent, of whose CUSTOM events clients see nothing.
+fn without_custom(agent: Registered) -> Registered {
+    let mut options = AdapterOptions::clone(&agent.options);
+    options.enrichers.push(EnricherSpec::Drop { event: Droppable::Custom, name: None });
+    Registered { options: Arc::new(options), ..agent }
+}
+
+#[tokio::test]
+async fn a_call_of_a_child_is_executed_once_however_clients_are_told_of_it() {
     let old = |mut input: Value| {
         input.as_object_mut().unwrap().shift_remove("protocolVersion");
         input
     };
-    // Whoever asks, executes and tries again: an old client or a current one.
-    for (round, of_old) in
-        [[true; 3], [false, true, false], [true, false, true]].into_iter().enumerate()
-    {
-        let thread = format!("t{round}");
-        let by = |at: usize, input: Value| if of_old[at] { old(input) } else { input };
-        let asked = server.run("/agui/asking", &by(0, input(&thread, "r1"))).await;
-        let ids = raised(&asked);
-        assert_eq!(ids.len(), 1);
-        let answer = |run: &str| resume(&thread, run, &json!([approve(ids[0])]));
-        let failed = server.run("/agui/asking", &by(1, answer("r2"))).await;
-        assert_eq!(code(&failed), "MODEL_UNAVAILABLE");
-        server.run("/agui/asking", &by(2, answer("r3"))).await;
-        assert_eq!(executed.swap(0, Ordering::Relaxed), 1, "{of_old:?}");
+    let executed = Arc::default();
+    let told = Arc::default();
+    for hides in [false, true] {
+        let agent = asking_child(&executed, &told);
+        let agent = if hides { without_custom(agent) } else { agent };
+        let server = server(Config::default(), vec![agent]).await;
+        // Whoever asks, executes and tries again: an old client or a current one.
+        for (round, of_old) in
+            [[true; 3], [false, true, false], [true, false, true], [false; 3]].into_iter().enumerate()
+        {
+            let thread = format!("t{round}");
+            let by = |at: usize, input: Value| if of_old[at] { old(input) } else { input };
+            let asked = server.run("/agui/asking", &by(0, input(&thread, "r1"))).await;
+            let ids = raised(&asked);
+            assert_eq!(ids.len(), 1);
+            let answer = |run: &str| resume(&thread, run, &json!([approve(ids[0])]));
+            let failed = server.run("/agui/asking", &by(1, answer("r2"))).await;
+            assert_eq!(code(&failed), "MODEL_UNAVAILABLE");
+            server.run("/agui/asking", &by(2, answer("r3"))).await;
+            assert_eq!(executed.swap(0, Ordering::Relaxed), 1, "{hides} {of_old:?}");
+            // The child is told what came of it, which no message of the run says.
+            let result = StoredResult { text: "done".to_owned(), state: "success".to_owned() };
+            assert_eq!(std::mem::take(&mut *told.lock().unwrap()), [result]);
+        }
     }
 }

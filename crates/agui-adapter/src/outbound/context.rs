@@ -6,8 +6,9 @@ use agui_protocol::{Body, Event, RunAgentInput, RunId, ThreadId};
 use serde_json::Value;
 
 use super::{
-    RunEnd, RunSetup, activity::Activities, children::Children, convert, interrupt::Asks,
-    lifecycle::Ending, state::SharedState, text::SentTexts, tool::Results, usage::Usage,
+    RunEnd, RunSetup, activity::Activities, child_results::ChildResults, children::Children,
+    convert, interrupt::Asks, lifecycle::Ending, state::SharedState, text::SentTexts,
+    tool::Results, usage::Usage,
 };
 use crate::{
     model::{AgentEvent, event::Object},
@@ -27,6 +28,7 @@ pub struct StreamContext {
     pub(super) subagents: SubagentEvents,
     pub(super) children: Children,
     pub(super) asks: Asks,
+    pub(super) child_results: ChildResults,
     pub(super) results: Results,
     pub(super) texts: SentTexts,
     pub(super) usage: Usage,
@@ -52,6 +54,7 @@ impl StreamContext {
             subagents: resolve_subagents(options.subagent_events, setup.peer),
             children: Children::new(&setup.answered),
             asks: Asks::new(setup),
+            child_results: ChildResults::new(&setup.answered),
             results: Results::default(),
             texts: SentTexts::default(),
             usage: Usage::default(),

@@ -5,6 +5,7 @@
 //! downgrade) has the last word.
 
 mod activity;
+mod child_results;
 mod children;
 mod context;
 mod convert;
@@ -247,6 +248,12 @@ impl Adapter {
         let (thread_id, run_id) = (self.context.thread_id(), self.context.run_id());
         let empty = Transcript::new(thread_id.clone(), run_id.clone());
         std::mem::replace(&mut self.transcript, empty)
+    }
+
+    /// The approved calls of children to which what was fed since the last time gave a result, with
+    /// that result: whether and how the client is told of it makes no difference.
+    pub fn take_child_results(&mut self) -> Vec<Decision> {
+        self.context.child_results.take()
     }
 
     /// The thread's state as the agent has it now, whether the client may see it or not.

@@ -193,6 +193,7 @@ fn end_result(at: usize, reply: &str, call: &str, state: ResultState, context: &
     flush_ends(at, context);
     context.asks.answered(owner, call);
     context.forget_owed(owner, call);
+    context.note_child_result(owner, call, &content, state);
     let name = known.unwrap_or(name);
     send(at, "tool_result", "TOOL_RESULT_END", &result(call, &name, content, state), context);
 }

@@ -342,6 +342,7 @@ fn end_result(
     }
     context.asks.answered(owner, call);
     context.forget_owed(owner, call);
+    context.note_child_result(owner, call, &content, state);
     send_result(owner, call, &name, content, state, context);
 }
 

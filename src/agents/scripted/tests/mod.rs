@@ -121,7 +121,7 @@ fn decision(status: ResumeStatus, payload: Option<Value>, verdict: Verdict) -> D
         question,
         expires_ms: None,
     };
-    Decision { open, status, payload, verdict, settled: false }
+    Decision { open, status, payload, verdict, settled: false, result: None }
 }
 
 fn approved(id: &str, arguments: &str) -> Decision {

@@ -79,6 +79,7 @@ pub fn denied() -> Decision {
         payload: Some(json!({ "approved": false })),
         verdict: Verdict::Denied { call, reason: None },
         settled: false,
+        result: None,
     }
 }
 
