@@ -185,8 +185,8 @@ fn tasks_are_spawned_only_where_shutdown_knows_of_them() {
         spawns.iter().any(|spawn| code.contains(spawn))
     });
     // The body's reader waits for the one piece of work that it hands away; connections are
-    // counted where they are accepted, and closed by the shutdown; a process is no task; a calculation
-    // has a thread with a stack of its own, and ends in time or when nobody waits for it.
+    // counted where they are accepted, and closed by the shutdown; a process is no task; a
+    // calculation has a thread with a stack of its own, and ends in time or when nobody waits.
     let allowed = [
         "src/server/accept.rs",
         "src/server/body.rs",
