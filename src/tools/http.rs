@@ -15,10 +15,11 @@ use agui_adapter::model::event::{Object, ResultState};
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde_json::Value;
 
 use self::template::Template;
-use super::{Tool, ToolCall, ToolContext, ToolEnd, ToolEvent, ToolSpec, ToolStream};
+use super::{
+    Tool, ToolCall, ToolContext, ToolEnd, ToolEvent, ToolSpec, ToolStream, schema::Arguments,
+};
 use crate::config::react::HttpToolConfig;
 
 /// What a header's value cannot hold, and `%`, so that what is escaped can be told.
@@ -45,6 +46,8 @@ pub fn http_tool(
         "DELETE" => Method::DELETE,
         _ => return Err("`method` is one of GET, POST, PUT, PATCH and DELETE".to_owned()),
     };
+    Arguments::compile(&declared.parameters)
+        .map_err(|fault| format!("`parameters` is no JSON Schema: {fault}"))?;
     let template = Template::parse(&config.url)?;
     let properties = declared.parameters.get("properties");
     for name in template.parameters() {
@@ -137,7 +140,7 @@ impl Request {
     async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<ToolEnd, String> {
         let response = request.send().await.map_err(|error| {
             // The URL holds arguments.
-            tracing::warn!(error = %error.without_url(), "an HTTP tool could not reach its service");
+            tracing::warn!(error = ?error.without_url(), "an HTTP tool could not reach its service");
             "The service could not be reached.".to_owned()
         })?;
         answer::read(response, self.limit).await
@@ -168,12 +171,11 @@ fn add_context(headers: &mut HeaderMap, context: &ToolContext) {
     add("x-run-id", context.run_id.as_str());
     for (key, value) in context.runtime.resolved() {
         let key = key.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-");
-        match value {
-            Value::String(text) => add(&format!("x-context-{key}"), text),
-            Value::Number(_) | Value::Bool(_) => {
-                add(&format!("x-context-{key}"), &value.to_string())
-            }
-            _ => {}
+        // Lists, objects and nothing have no form in a header.
+        if let Some(value) =
+            template::text(value).filter(|_| !value.is_array() && !value.is_object())
+        {
+            add(&format!("x-context-{key}"), &value);
         }
     }
 }

@@ -25,7 +25,7 @@ const MAX_EXPRESSION: usize = 500;
 /// The longest result.
 const MAX_RESULT: usize = 1000;
 /// The stack of a calculation: expressions are worked off by recursion, and a debug build takes
-/// about 50 KiB for each level.
+/// up to 100 KiB for each level.
 const STACK: usize = 64 * 1024 * 1024;
 /// How many calculations run at once.
 const AT_ONCE: usize = 4;

@@ -243,6 +243,9 @@ async fn a_state_that_is_not_there_yet_comes_about() {
         change(json!({"a": 1}), json!({"set": [{"path": "", "value": [1]}]})).await;
     assert_eq!(events.last(), Some(&done("Done: the whole state is now [1].")));
     assert_eq!(changed, json!([1]));
+    let items = json!({"items": [null, 2]});
+    let (_, changed) = change(items, json!({"set": [{"path": "/items/0/a", "value": 1}]})).await;
+    assert_eq!(changed, json!({"items": [{"a": 1}, 2]}));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agui_adapter::model::event::StateChange;
+use agui_adapter::model::event::{Object, StateChange};
 use serde_json::{Value, json};
 
 use super::{result, said, spec};
@@ -79,7 +79,7 @@ struct Draft {
 
 impl Draft {
     /// Makes all changes; tells what the new values are.
-    fn take(&mut self, arguments: &agui_adapter::model::event::Object) -> Result<String, String> {
+    fn take(&mut self, arguments: &Object) -> Result<String, String> {
         let list = |key: &str| {
             arguments.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
         };
@@ -108,9 +108,13 @@ impl Draft {
         for (end, _) in path.match_indices('/') {
             let parent = path.get(..end).unwrap_or_default();
             if matches!(self.state.pointer(parent), None | Some(Value::Null)) {
-                self.apply(parent, json!({"op": "add", "path": parent, "value": {}}))?;
+                self.put(parent, &json!({}))?;
             }
         }
+        self.put(path, value)
+    }
+
+    fn put(&mut self, path: &str, value: &Value) -> Result<(), String> {
         // `add` would put it in front of an item that is there.
         let op = if self.state.pointer(path).is_some() { "replace" } else { "add" };
         self.apply(path, json!({"op": op, "path": path, "value": value}))

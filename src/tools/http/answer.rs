@@ -49,7 +49,7 @@ impl Body {
         let mut bytes = Vec::new();
         loop {
             let chunk = response.chunk().await.map_err(|error| {
-                tracing::warn!(error = %error.without_url(), "the answer to an HTTP tool broke off");
+                tracing::warn!(error = ?error.without_url(), "the answer to an HTTP tool broke off");
                 "The answer of the service broke off.".to_owned()
             })?;
             let Some(chunk) = chunk else { return Ok(Self { bytes, cut: false }) };
@@ -63,12 +63,21 @@ impl Body {
 
     /// The text, if it is one.
     fn text(&self, media_type: &str) -> Option<String> {
+        let declared = is_text(media_type);
+        match std::str::from_utf8(self.whole_characters()) {
+            Ok(text) => (declared || media_type.is_empty()).then(|| text.to_owned()),
+            // In another encoding than it should be.
+            Err(_) => declared.then(|| String::from_utf8_lossy(&self.bytes).into_owned()),
+        }
+    }
+
+    /// Without the beginning of a character that was cut.
+    fn whole_characters(&self) -> &[u8] {
         match std::str::from_utf8(&self.bytes) {
-            Ok(text) => (is_text(media_type) || media_type.is_empty()).then(|| text.to_owned()),
-            // Cut within a character, or in another encoding.
-            Err(_) => {
-                is_text(media_type).then(|| String::from_utf8_lossy(&self.bytes).into_owned())
+            Err(error) if self.cut && error.error_len().is_none() => {
+                self.bytes.get(..error.valid_up_to()).unwrap_or_default()
             }
+            _ => &self.bytes,
         }
     }
 }

@@ -12,7 +12,7 @@ use agui_adapter::{
 use futures_util::StreamExt as _;
 use proptest::prelude::*;
 use reqwest::Url;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::config::{models::Secret, react::Declared};
@@ -271,6 +271,13 @@ async fn an_answer_is_read_up_to_its_limit() {
     assert_eq!(read("200 OK", "text/plain", &[b'a'; 1024]).await, ok(&"a".repeat(1024)));
     let cut = format!("{}\n[cut: the answer is longer than 1024 bytes]", "a".repeat(1024));
     assert_eq!(read("200 OK", "text/plain", &[b'a'; 1025]).await, ok(&cut));
+    let umlauts = "ü".repeat(600);
+    let cut = format!("{}\n[cut: the answer is longer than 1024 bytes]", "ü".repeat(512));
+    assert_eq!(read("200 OK", "text/plain", umlauts.as_bytes()).await, ok(&cut));
+    let shifted = format!("a{umlauts}");
+    let cut = format!("a{}\n[cut: the answer is longer than 1024 bytes]", "ü".repeat(511));
+    assert_eq!(read("200 OK", "text/plain", shifted.as_bytes()).await, ok(&cut));
+    assert_eq!(read("200 OK", "text/plain", b"caf\xe9").await, ok("caf\u{fffd}"));
     assert_eq!(
         read("200 OK", "image/png", &[0; 1025]).await,
         failed("The answer is longer than 1024 bytes.")
@@ -374,6 +381,13 @@ fn a_configuration_that_cannot_work_is_refused() {
         assert_eq!(refused("GET", url), fault, "{url}");
     }
     assert_eq!(refused("HEAD", "http://a/"), "`method` is one of GET, POST, PUT, PATCH and DELETE");
+    let mut misdeclared = config("GET", "http://a/");
+    misdeclared.declared.parameters = Arc::new(json!({"type": 5}));
+    assert_eq!(
+        http_tool(&misdeclared, client()).map(|_| ()).unwrap_err(),
+        "`parameters` is no JSON Schema: at /type: 5 is not valid under any of the schemas listed \
+         in the 'anyOf' keyword"
+    );
     for (name, value, fault) in [
         ("a b", "secret", "the header a b has a name that HTTP does not take"),
         ("a", "sec\nret", "the header a has a value that HTTP does not take"),
