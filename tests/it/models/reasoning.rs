@@ -58,14 +58,13 @@ async fn a_signature_comes_back_to_its_provider_as_it_was() {
 }
 
 #[tokio::test]
-async fn memory_keeps_what_clients_are_not_shown() {
+async fn memory_gives_thinking_back_with_its_signature() {
     let answers =
         [signed(anthropic::text(1, &["yes"]), "end_turn"), Dialect::Anthropic.says(&["x"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
-    let events = server.run("/agui/a", &input("t", "r")).await;
-    assert_eq!(events, events::whole([events::text("id-1", &["yes"])]));
+    let server = setup.agui("enable-reasoning", true).serve().await;
+    server.run("/agui/a", &input("t", "r")).await;
     server.run("/agui/a", &with("t", "r2", &[user("u2", "go on")])).await;
     let assistant = &model.bodies()[1]["messages"][1];
     assert_eq!(assistant["content"], json!([thought(), {"type": "text", "text": "yes"}]));
@@ -97,7 +96,7 @@ async fn hidden_thinking_comes_back_whole() {
     let answers = [anthropic::answer(frames), Dialect::Anthropic.says(&["x"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
+    let server = setup.agui("enable-reasoning", true).serve().await;
     server.run("/agui/a", &input("t", "r")).await;
     server.run("/agui/a", &with("t", "r2", &[user("u2", "go on")])).await;
     assert_eq!(
@@ -123,10 +122,10 @@ async fn the_signature_of_a_call_comes_back_with_the_call() {
         artefacts,
         [&json!({
             "type": "REASONING_ENCRYPTED_VALUE", "subtype": "tool-call",
-            "entityId": start["toolCallId"], "encryptedValue": format!("gemini.thoughtSignature:{SIGNATURE}"),
+            "entityId": start["toolCallId"], "encryptedValue": format!("gemini.signature:{SIGNATURE}"),
         })]
     );
-    let function = json!({"name": "add", "args": {"n": 1}});
+    let function = json!({"id": start["toolCallId"], "name": "add", "args": {"n": 1}});
     assert_eq!(
         model.bodies()[1]["contents"][1],
         json!({"role": "model", "parts": [
@@ -159,7 +158,7 @@ async fn thinking_before_a_call_of_the_front_end_is_there_when_it_answers() {
     let answers = [signed(call, "tool_use"), Dialect::Anthropic.says(&["done"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
+    let server = setup.agui("enable-reasoning", true).serve().await;
     let mut first = input("t", "r");
     first["tools"] = json!([frontend("paint")]);
     server.run("/agui/a", &first).await;
@@ -171,4 +170,26 @@ async fn thinking_before_a_call_of_the_front_end_is_there_when_it_answers() {
         model.bodies()[1]["messages"][1],
         json!({"role": "assistant", "content": [thought(), call]})
     );
+}
+
+#[tokio::test]
+async fn a_turn_whose_thinking_no_client_may_see_goes_on_without_it() {
+    let call = anthropic::call(1, "c1", "paint", &["{}"]);
+    let answers = [signed(call, "tool_use"), Dialect::Anthropic.says(&["done"])];
+    let model = Endpoint::answers(answers).await;
+    let thinking = json!({"type": "enabled", "budget_tokens": 1024});
+    let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
+    let server = setup.model("parameters", json!({"thinking": thinking})).serve().await;
+    let mut first = input("t", "r");
+    first["tools"] = json!([frontend("paint")]);
+    server.run("/agui/a", &first).await;
+    let mut then = with("t", "r2", &[result("x1", "c1", "ok")]);
+    then["tools"] = first["tools"].clone();
+    let events = server.run_but(&["TOOL-14"], "/agui/a", &then).await;
+    assert_eq!(events.last(), Some(&events::success("t", "r2")));
+    // The provider refuses thinking where the turn did not begin with some.
+    let bodies = model.bodies();
+    assert_eq!([&bodies[0]["thinking"], &bodies[1]["thinking"]], [&thinking, &Value::Null]);
+    let call = json!({"type": "tool_use", "id": "c1", "name": "paint", "input": {}});
+    assert_eq!(bodies[1]["messages"][1], json!({"role": "assistant", "content": [call]}));
 }
