@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Setup, answered, events, frontend, posts, result, tools, user, with};
+use super::{Setup, answered, called, events, frontend, posts, result, tools, user, with};
 use crate::support::{
     input,
     log::Captured,
@@ -172,24 +172,42 @@ async fn thinking_before_a_call_of_the_front_end_is_there_when_it_answers() {
     );
 }
 
+/// The conversation of a client whose tool was called behind thinking that it may not see.
+fn transcript(thread: &str) -> Value {
+    let messages =
+        [user("u1", "hello"), called("id-1", "c1", "paint", "{}"), result("x1", "c1", "ok")];
+    let mut input = with(thread, "r2", &messages);
+    input["tools"] = json!([frontend("paint")]);
+    input
+}
+
 #[tokio::test]
-async fn a_turn_whose_thinking_no_client_may_see_goes_on_without_it() {
-    let call = anthropic::call(1, "c1", "paint", &["{}"]);
-    let answers = [signed(call, "tool_use"), Dialect::Anthropic.says(&["done"])];
-    let model = Endpoint::answers(answers).await;
+async fn thinking_that_no_client_may_see_is_there_when_the_front_end_answers() {
     let thinking = json!({"type": "enabled", "budget_tokens": 1024});
-    let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.model("parameters", json!({"thinking": thinking})).serve().await;
-    let mut first = input("t", "r");
-    first["tools"] = json!([frontend("paint")]);
-    server.run("/agui/a", &first).await;
-    let mut then = with("t", "r2", &[result("x1", "c1", "ok")]);
-    then["tools"] = first["tools"].clone();
-    let events = server.run_but(&["TOOL-14"], "/agui/a", &then).await;
-    assert_eq!(events.last(), Some(&events::success("t", "r2")));
-    // The provider refuses thinking where the turn did not begin with some.
-    let bodies = model.bodies();
-    assert_eq!([&bodies[0]["thinking"], &bodies[1]["thinking"]], [&thinking, &Value::Null]);
     let call = json!({"type": "tool_use", "id": "c1", "name": "paint", "input": {}});
-    assert_eq!(bodies[1]["messages"][1], json!({"role": "assistant", "content": [call]}));
+    for memory in [true, false] {
+        let calls = anthropic::call(1, "c1", "paint", &["{}"]);
+        let says = || Dialect::Anthropic.says(&["done"]);
+        let model = Endpoint::answers([signed(calls, "tool_use"), says(), says()]).await;
+        let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", memory);
+        let server = setup.model("parameters", json!({"thinking": thinking})).serve().await;
+        let mut input = input("t", "r");
+        input["tools"] = json!([frontend("paint")]);
+        let events = server.run("/agui/a", &input).await;
+        let painting = events::call("id-1", "c1", "paint", &["{}"]);
+        let pending = events::pending(&["c1"]);
+        assert_eq!(events, events::run(events::started("t", "r"), [painting], pending));
+        // The second thread never had that thinking, and the provider refuses thinking where the
+        // turn did not begin with some.
+        for (thread, content, thinks) in
+            [("t", json!([thought(), call]), thinking.clone()), ("t2", json!([call]), Value::Null)]
+        {
+            let events = server.run("/agui/a", &transcript(thread)).await;
+            assert_eq!(events.last(), Some(&events::success(thread, "r2")));
+            let bodies = model.bodies();
+            let body = bodies.last().unwrap();
+            assert_eq!(body["thinking"], thinks, "{thread} {memory}");
+            assert_eq!(body["messages"][1], json!({"role": "assistant", "content": content}));
+        }
+    }
 }
