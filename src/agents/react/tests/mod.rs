@@ -435,7 +435,7 @@ fn decision(kind: InterruptKind, question: Option<&str>, verdict: Verdict) -> De
     let mut open: OpenInterrupt = serde_json::from_value(open).unwrap();
     open.call = call;
     let status = ResumeStatus::Resolved;
-    Decision { open, status, payload: None, verdict, settled: false }
+    Decision { open, status, payload: None, verdict, settled: false, result: None }
 }
 
 fn approved(id: &str, arguments: &str) -> Decision {
