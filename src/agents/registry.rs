@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     config::{AgentConfig, AgentKind, Config, place},
-    tools::mcp::McpServers,
+    tools::mcp::{McpServers, program_fault},
 };
 
 /// The capabilities document of an agent, in AG-UI's shape.
@@ -281,6 +281,7 @@ impl RegistryBuilder {
                 agents.insert(id, registered);
             }
         }
+        errors.extend(missing_programs(config));
         errors.extend(agents.keys().filter_map(|id| id_fault(id)));
         // An agent that could not be built is known all the same: one fault gives one error.
         let known: BTreeSet<&str> =
@@ -304,6 +305,15 @@ const REACT: &str = "react";
 fn uses_models(config: &Config) -> bool {
     let is_react = |agent: &AgentConfig| matches!(agent.kind, AgentKind::React(_));
     !config.mcp_servers.is_empty() || config.agents.values().any(is_react)
+}
+
+/// MCP servers whose program is not there; an optional one may come later.
+fn missing_programs(config: &Config) -> impl Iterator<Item = BuildError> {
+    let needed = config.mcp_servers.iter().filter(|(_, server)| !server.optional);
+    needed.filter_map(|(name, server)| {
+        let fault = program_fault(server)?;
+        Some(BuildError::at(place::join("agentscope.mcp-servers", name), fault))
+    })
 }
 
 fn build_one(

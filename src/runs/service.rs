@@ -257,6 +257,16 @@ impl RunService {
         }
     }
 
+    /// The tasks that the end of the service waits for.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    /// Cancelled when all runs have to end.
+    pub fn stopping(&self) -> CancellationToken {
+        self.0.stopping.child_token()
+    }
+
     /// Starts no more runs; those under way go on.
     pub fn drain(&self) {
         self.0.draining.cancel();

@@ -17,6 +17,7 @@ use crate::{
     config::Config,
     runs::{RunService, RunServiceSetup, Sources},
     store::Store,
+    tools::mcp::McpServers,
 };
 
 /// The server with the built-in parts only; [`ServerBuilder`] adds a program's own.
@@ -127,8 +128,9 @@ impl ServerBuilder {
             RunService::new(config.server.max_concurrent_runs, config.agui.threads.clone(), runs);
         let times =
             Times { grace: config.server.shutdown_grace, write_timeout: config.agui.write_timeout };
+        let mcp = Arc::clone(agents.mcp_servers());
         let state = AppState::new(config, agents, resolvers, runs.clone());
-        Ok(Bound { listener, local, router: router::build(state), runs, times })
+        Ok(Bound { listener, local, router: router::build(state), runs, mcp, times })
     }
 }
 
@@ -145,6 +147,7 @@ pub struct Bound {
     local: SocketAddr,
     router: Router,
     runs: RunService,
+    mcp: Arc<McpServers>,
     times: Times,
 }
 
@@ -166,7 +169,9 @@ impl Bound {
     /// all of it. When `stop` resolves, or the grace is over, the runs that are left end with
     /// `RUN_ERROR`, and this returns half a second later at the latest.
     pub async fn serve(self, drain: impl Future<Output = ()>, stop: impl Future<Output = ()>) {
-        let Self { listener, router, runs, times, .. } = self;
+        let Self { listener, router, runs, mcp, times, .. } = self;
+        // They are connected to while the first requests come, and end with the runs.
+        mcp.start(runs.tasks(), runs.stopping());
         shutdown::serve(listener, router, runs, times, drain, stop).await;
     }
 }

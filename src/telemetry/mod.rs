@@ -37,8 +37,13 @@ pub fn check(filter: &str) -> Result<(), BadFilter> {
     parse(filter).map(|_filter| ())
 }
 
+/// The library of MCP logs what servers and people say, and addresses that may hold keys. Only
+/// who asks for it by name gets it.
+const QUIET: &str = "rmcp=off";
+
 fn parse(filter: &str) -> Result<EnvFilter, BadFilter> {
     let filter = if filter.trim().is_empty() { "info" } else { filter };
+    let filter = format!("{QUIET},{filter}");
     EnvFilter::try_new(filter).map_err(|error| BadFilter(error.to_string()))
 }
 
@@ -77,11 +82,30 @@ fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use tracing::{Level, subscriber::with_default};
+
     use super::*;
+
+    #[test]
+    fn the_library_of_mcp_is_heard_only_by_its_name() {
+        let heard = |filter: &str| {
+            let registry = tracing_subscriber::registry().with(parse(filter).unwrap());
+            with_default(registry, || {
+                (
+                    tracing::enabled!(target: "rmcp::service", Level::ERROR),
+                    tracing::enabled!(target: "agentscope_agui", Level::INFO),
+                )
+            })
+        };
+        assert_eq!(heard(""), (false, true));
+        assert_eq!(heard("trace"), (false, true));
+        assert_eq!(heard("info,rmcp=info"), (true, true));
+    }
 
     #[test]
     fn a_filter_that_cannot_be_understood_is_refused() {
         assert!(init(LogFormat::Pretty, "agentscope_agui=loud").is_err());
+        assert!(check(" ").is_ok() && check("debug,agentscope_agui=trace").is_ok());
         assert_eq!(LogFormat::parse("JSON"), Some(LogFormat::Json));
         assert_eq!(LogFormat::parse("xml"), None);
     }

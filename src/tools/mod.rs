@@ -3,6 +3,8 @@
 //! Built-ins, HTTP tools and MCP servers; no agent logic, and no word about who may call what.
 //! Tools that somebody else runs (the client's, external ones, sub-agents) are the agents' affair.
 
+pub mod builtin;
+pub mod http;
 pub mod mcp;
 pub mod schema;
 

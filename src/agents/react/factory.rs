@@ -8,7 +8,7 @@ use super::{
     Parts, ReactAgent, Source, capabilities,
     prompt::Prompt,
     supplies::{Model, Supplies},
-    toolkit::HTTP_SOURCE,
+    toolkit::{BUILTIN_SOURCE, HTTP_SOURCE},
 };
 use crate::{
     agents::registry::{AgentFactory, BuildError, Built, agent_path},
@@ -16,7 +16,7 @@ use crate::{
         AgentConfig, AgentKind, ReactConfig,
         react::{Builtin, Declared, HttpToolConfig, ToolConfig},
     },
-    tools::Tool,
+    tools::{Tool, builtin::builtin, http::http_tool},
 };
 
 /// Builds react agents.
@@ -131,7 +131,7 @@ impl ReactFactory {
                     });
                 }
                 ToolConfig::Builtin(kind) => {
-                    faults.add(&format!("tools[{at}].builtin"), kind.name());
+                    tools.own.push((BUILTIN_SOURCE.into(), builtin(*kind)));
                 }
                 ToolConfig::External(declared) => tools.external.push(declared.clone()),
                 ToolConfig::Http(http) => match self.http(http) {
@@ -144,8 +144,7 @@ impl ReactFactory {
     }
 
     fn http(&self, config: &HttpToolConfig) -> Result<Arc<dyn Tool>, String> {
-        let _client = &self.0.client;
-        Err(config.url.clone())
+        http_tool(config, self.0.client.clone())
     }
 
     fn subagents(&self, react: &ReactConfig, faults: &mut Faults) -> Vec<SubagentInfo> {

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{
     super::{
-        Artefact, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelRequest, json,
-        names::Names, wire::Decoder,
+        Artefact, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
+        failure::ProviderError, json, names::Names, wire::Decoder,
     },
-    REDACTED, SIGNATURE, WIRE, failure,
+    REDACTED, SIGNATURE, WIRE,
 };
 
 /// Reads one answer.
@@ -170,7 +170,7 @@ impl Decoder for Messages {
             "content_block_stop" => self.stop(index, out),
             "message_delta" => self.message_delta(&data, out),
             "message_stop" => self.finish(out),
-            "error" => return Err(failure::in_stream(part("error"))),
+            "error" => return Err(ProviderError::of(part("error")).in_band()),
             // Pings, and events to come.
             _ => {}
         }

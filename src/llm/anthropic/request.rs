@@ -1,6 +1,5 @@
 //! A request as the messages API takes it.
 
-use agui_adapter::model::msg::{MediaKind, MediaSource};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,10 +7,9 @@ use super::{
         FunctionSpec, ModelRequest, ToolChoice,
         body::merge,
         names,
-        turns::{Conversation, Part, Side, Speech},
+        turns::{Conversation, Part, Side},
     },
     Anthropic, WIRE,
-    blocks::media_block,
     messages::Messages,
 };
 
@@ -23,20 +21,14 @@ const ADAPTIVE_THINKING: u64 = 16_384;
 impl Anthropic {
     /// The body.
     pub(super) fn body(&self, request: &ModelRequest) -> Map<String, Value> {
-        let takes = |side: Side, kind: MediaKind, source: &MediaSource| {
-            let taken = side == Side::User && media_block(kind, source, self.vision).is_some();
-            if !taken {
-                tracing::warn!(model.request_id = %request.request_id, media.kind = ?kind,
-                    "a medium that the model does not take is not sent");
-            }
-            taken
-        };
-        let speech = Speech { wire: WIRE, takes: &takes };
-        let conversation = Conversation::of(&request.messages, &speech);
+        let conversation = Conversation::of(&request.messages, WIRE);
         let withheld = self.thinking() == Some("enabled") && lacks_thinking(&conversation);
         if withheld {
-            tracing::warn!(model.request_id = %request.request_id,
-                "thinking is off for this request: the turn in progress lacks its signed thinking");
+            tracing::warn!(
+                request.id = %request.request_id,
+                model = self.model,
+                "thinking is off in this request: the turn in progress lacks what it began with",
+            );
         }
         // Without thinking the API takes none in the turn in progress.
         let unthought = withheld || self.thinking() == Some("disabled");
@@ -49,7 +41,15 @@ impl Anthropic {
         if !system.is_empty() {
             body.insert("system".to_owned(), json!(system));
         }
-        let messages = Messages::new(self.vision).of(&conversation, unthought);
+        let (messages, left_out) = Messages::new(self.vision).of(&conversation, unthought);
+        if left_out > 0 {
+            tracing::warn!(
+                request.id = %request.request_id,
+                model = self.model,
+                count = left_out,
+                "pictures are left out, because the model is configured to take none",
+            );
+        }
         body.insert("messages".to_owned(), Value::Array(messages));
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(tool_spec).collect();

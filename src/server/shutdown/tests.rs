@@ -243,7 +243,7 @@ async fn http_2_is_spoken_on_the_same_port() {
     let response = requests.send_request(request).await.unwrap();
     assert_eq!(response.status(), 200);
     let body = axum::body::to_bytes(Body::new(response.into_body()), 100).await.unwrap();
-    assert_eq!(body, "ok");
+    assert_eq!(body, r#"{"status":"ready"}"#);
     // A client that is still there may be silent for long.
     sleep(HEAD * 100).await;
     server.runs.drain();

@@ -34,7 +34,7 @@ use super::{
     listing,
     process::Process,
     server::{Hub, Setup},
-    tap::{Tap, Tapped},
+    tap::{Broken, Tap, Tapped},
 };
 use crate::{config::mcp_servers::McpTransport, process::PIPES_CLOSE_WITHIN, tools::ToolSpec};
 
@@ -176,9 +176,10 @@ async fn open_as(
         McpTransport::Http { url, headers } => {
             let headers = headers.iter().map(|(name, value)| header(name, value.expose()));
             let headers = headers.collect::<Result<HashMap<_, _>, _>>()?;
-            let to = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+            let mut to = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_concurrent_requests(MAX_REQUESTS);
+            to.retry_config = Arc::new(Broken(Arc::clone(&tap)));
             let transport = StreamableHttpClientTransport::with_client(setup.client.clone(), to);
             let transport = Tapped::new(transport, tap);
             (None, ready(lifecycle, setup, client, transport, &close, stop).await)

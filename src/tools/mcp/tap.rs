@@ -8,6 +8,7 @@ use std::{
     collections::HashMap,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use rmcp::{
@@ -17,7 +18,7 @@ use rmcp::{
         RequestId, ServerNotification,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::Transport,
+    transport::{Transport, common::client_side_sse::SseRetryPolicy},
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,10 @@ use super::{call::Held, questions::Question};
 
 /// What a call may have waiting that nobody has read. Progress beyond is left out.
 const WAITING: usize = 256;
+
+/// How long a stream that broke rests before it is opened again; each time twice as long.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// What comes for a call before its result.
 #[derive(Debug)]
@@ -118,6 +123,20 @@ impl Tap {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The rule by which a stream of a server over HTTP that broke is opened again: for ever, since
+/// this never gives a call up. So whenever one breaks, the connection itself is looked at.
+#[derive(Debug)]
+pub(super) struct Broken(pub(super) Arc<Tap>);
+
+impl SseRetryPolicy for Broken {
+    fn retry(&self, times: usize) -> Option<Duration> {
+        self.0.relist.notify_one();
+        let doubled = u32::try_from(times).ok().and_then(|times| 2_u32.checked_pow(times));
+        let rest = doubled.and_then(|factor| FIRST_REST.checked_mul(factor));
+        Some(rest.unwrap_or(LONGEST_REST).min(LONGEST_REST))
+    }
 }
 
 /// A transport with a [`Tap`].

@@ -140,7 +140,7 @@ async fn the_image_stays_an_image(mcp: &Mcp) {
         panic!("{image:?}");
     };
     let MediaSource::Base64 { media_type, data } = source else { panic!("{source:?}") };
-    assert_eq!((media_type.as_str(), data.len()), ("image/png", 5580));
+    assert_eq!((media_type.as_str(), data.len()), ("image/png", 5380));
     // A PNG begins like this.
     assert_eq!(&data[..11], "iVBORw0KGgo");
 }

@@ -1,6 +1,6 @@
 //! A server over stdio that is made of nothing but the protocol: its process, its list, its death.
 
-use std::{env, str::FromStr};
+use std::{env, process::Command, str::FromStr};
 
 use agentscope_agui::tools::mcp::{McpStatus, program_fault};
 use agui_adapter::runtime_context::RuntimeContext;
@@ -12,6 +12,13 @@ use crate::support::log::Captured;
 
 fn raw(mode: &str) -> McpServerConfig {
     server(stdio("python3", &["tests/it/mcp/raw.py", mode]))
+}
+
+/// Python itself, not what stands before it on the PATH and sets variables.
+fn python() -> PathBuf {
+    let program = "import sys; print(sys.executable, end='')";
+    let found = Command::new("python3").args(["-c", program]).output().unwrap();
+    PathBuf::from(String::from_utf8(found.stdout).unwrap())
 }
 
 impl Mcp {
@@ -43,9 +50,9 @@ fn exists(process: Pid) -> bool {
 
 #[tokio::test]
 async fn a_program_has_the_environment_that_is_meant_for_it_and_no_more() {
-    let McpTransport::Stdio { command, args, cwd, .. } = raw("").transport else { panic!() };
+    let McpTransport::Stdio { args, cwd, .. } = raw("").transport else { panic!() };
     let env = BTreeMap::from([("TOKEN".to_owned(), Secret::new("secret"))]);
-    let mcp = Mcp::start(server(McpTransport::Stdio { command, args, env, cwd }));
+    let mcp = Mcp::start(server(McpTransport::Stdio { command: python(), args, env, cwd }));
     let seen: BTreeMap<String, String> = serde_json::from_str(&mcp.text("", "env").await).unwrap();
     let inherited = ["PATH", "HOME", "LANG", "TMPDIR"];
     let inherited = inherited.iter().filter_map(|name| Some((*name, env::var(name).ok()?)));

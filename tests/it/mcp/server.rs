@@ -328,7 +328,7 @@ async fn every_request_has_the_headers() {
     let url = format!("http://{}/mcp", ours.address);
     let headers = BTreeMap::from([("x-key".to_owned(), Secret::new("k1"))]);
     let mcp = Mcp::start(server(McpTransport::Http { url, headers }));
-    assert_eq!(mcp.call("other", json!({})).await, [success(vec![text("other")])]);
+    assert_eq!(mcp.call("grow", json!({})).await, [success(vec![text("grown")])]);
     let mut keys = ours.shared.keys.lock().unwrap().clone();
     keys.dedup();
     assert_eq!(keys, [Some("k1".to_owned())]);

@@ -245,3 +245,10 @@ fn a_clients_schema_that_cannot_be_used_checks_nothing_but_that_there_is_an_obje
         );
     }
 }
+
+#[test]
+fn a_toolkit_goes_where_its_run_goes() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<Toolkit>();
+    is_shared::<Arc<OwnTools>>();
+}
