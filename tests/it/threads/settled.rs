@@ -204,8 +204,9 @@ async fn a_call_of_a_child_is_executed_once_however_clients_are_told_of_it() {
         let agent = if hides { without_custom(agent) } else { agent };
         let server = server(Config::default(), vec![agent]).await;
         // Whoever asks, executes and tries again: an old client or a current one.
-        for (round, of_old) in
-            [[true; 3], [false, true, false], [true, false, true], [false; 3]].into_iter().enumerate()
+        for (round, of_old) in [[true; 3], [false, true, false], [true, false, true], [false; 3]]
+            .into_iter()
+            .enumerate()
         {
             let thread = format!("t{round}");
             let by = |at: usize, input: Value| if of_old[at] { old(input) } else { input };

@@ -204,12 +204,7 @@ async fn a_child_sees_its_task_and_what_is_the_runs_but_nothing_of_its_parent() 
 
 #[tokio::test]
 async fn a_child_of_a_child_stands_one_deeper() {
-    let above = Delegation {
-        source: "main/a".into(),
-        depth: 1,
-        depth_left: 5,
-        denied: Vec::new(),
-    };
+    let above = Delegation { source: "main/a".into(), depth: 1, depth_left: 5, denied: Vec::new() };
     let parent = AgentRequest { delegation: Some(Arc::new(above)), ..parent() };
     assert_eq!((depth_left(&parent, 3), depth_left(&parent, 9)), (3, 5));
     let agent = speaks(Vec::new());
@@ -330,10 +325,7 @@ async fn a_child_that_was_stopped_says_so_beside_what_it_said() {
     );
     assert_eq!(
         items(&said(EndReason::MaxIterations), None).await.pop(),
-        Some(done(
-            &["half", "The sub-agent stopped at its limit of steps."],
-            ResultState::Error
-        ))
+        Some(done(&["half", "The sub-agent stopped at its limit of steps."], ResultState::Error))
     );
 }
 
@@ -502,7 +494,7 @@ async fn a_settled_call_of_the_child_has_its_result_in_the_childs_history() {
     assert_eq!(request.decisions.len(), 2);
     let [_, message] = &*request.messages else { panic!("{:?}", request.messages) };
     let result = Block::ToolResult {
-        call_id: "k".to_owned(),
+        call_id: "wire-i-mine".to_owned(),
         name: "wipe".to_owned(),
         output: vec![Block::Text { text: "wiped".to_owned() }],
         state: ResultState::Error,
