@@ -9,6 +9,7 @@ mod anthropic;
 mod body;
 mod client;
 mod failure;
+mod gemini;
 mod json;
 mod media;
 mod names;
@@ -44,8 +45,7 @@ pub fn connect(config: &ModelConfig, client: reqwest::Client) -> Arc<dyn ChatMod
     let wire: Box<dyn wire::Wire> = match config.provider {
         Provider::OpenAi => Box::new(openai::OpenAi::new(config)),
         Provider::Anthropic => Box::new(anthropic::Anthropic::new(config)),
-        // Wired up when it exists.
-        Provider::Gemini => Box::new(openai::OpenAi::new(config)),
+        Provider::Gemini => Box::new(gemini::Gemini::new(config)),
     };
     Arc::new(client::HttpModel::new(config, wire, client))
 }

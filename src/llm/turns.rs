@@ -6,11 +6,13 @@ use std::{collections::VecDeque, sync::Arc};
 
 use agui_adapter::model::{
     Block, Msg, Role,
-    event::{Call, ResultState},
+    event::{Call, Object, ResultState},
     msg::{MediaKind, MediaSource},
 };
 
-use super::Artefact;
+use serde_json::Value;
+
+use super::{Artefact, json};
 
 /// What stands in front of a conversation that the user did not open: providers want the user to
 /// speak first.
@@ -54,12 +56,14 @@ pub(super) enum Part<'a> {
         /// Its artefact.
         artefact: Artefact<'a>,
     },
-    /// A medium that the wire takes.
+    /// A medium.
     Media {
         /// What kind.
         kind: MediaKind,
         /// Where it is.
         source: &'a MediaSource,
+        /// File name, if known.
+        name: Option<&'a str>,
     },
     /// A tool call.
     Call {
@@ -83,14 +87,6 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// What a wire can say.
-pub(super) struct Speech<'w> {
-    /// Whose artefacts go back.
-    pub(super) wire: &'static str,
-    /// Whether a medium can be sent from this side.
-    pub(super) takes: &'w dyn Fn(Side, MediaKind, &MediaSource) -> bool,
-}
-
 /// A conversation in turns.
 #[derive(Debug, PartialEq)]
 pub(super) struct Conversation<'a> {
@@ -101,10 +97,10 @@ pub(super) struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Forms the turns.
-    pub(super) fn of(messages: &'a [Arc<Msg>], speech: &Speech<'_>) -> Self {
+    /// Forms the turns, with the artefacts that go back to this wire.
+    pub(super) fn of(messages: &'a [Arc<Msg>], wire: &'static str) -> Self {
         let mut forming = Forming {
-            speech,
+            wire,
             instructions: Vec::new(),
             turns: VecDeque::new(),
             open: Vec::new(),
@@ -142,15 +138,15 @@ struct Open<'a> {
     turn: usize,
 }
 
-struct Forming<'a, 'w> {
-    speech: &'w Speech<'w>,
+struct Forming<'a> {
+    wire: &'static str,
     instructions: Vec<&'a str>,
     turns: VecDeque<Turn<'a>>,
     open: Vec<Open<'a>>,
     calls: usize,
 }
 
-impl<'a> Forming<'a, '_> {
+impl<'a> Forming<'a> {
     fn add(&mut self, role: Role, block: &'a Block) {
         let side = if role == Role::Assistant { Side::Model } else { Side::User };
         match block {
@@ -165,20 +161,19 @@ impl<'a> Forming<'a, '_> {
                     self.push(Side::Model, Part::Thinking { text: thinking, artefact });
                 }
             }
-            Block::Media { kind, source, .. } => {
-                if (self.speech.takes)(side, *kind, source) {
-                    self.push(side, Part::Media { kind: *kind, source });
-                }
+            Block::Media { kind, source, name, .. } => {
+                let name = name.as_deref();
+                self.push(side, Part::Media { kind: *kind, source, name });
             }
             Block::ToolUse { call, encrypted } => self.call(call, encrypted.as_deref()),
             Block::ToolResult { call_id, output, state, .. } => {
-                self.result(call_id, output, *state)
+                self.result(call_id, output, *state);
             }
         }
     }
 
     fn own(&self, encrypted: Option<&'a str>) -> Option<Artefact<'a>> {
-        encrypted.and_then(Artefact::parse).filter(|artefact| artefact.wire == self.speech.wire)
+        encrypted.and_then(Artefact::parse).filter(|artefact| artefact.wire == self.wire)
     }
 
     fn push(&mut self, side: Side, part: Part<'a>) {
@@ -212,6 +207,26 @@ impl<'a> Forming<'a, '_> {
             let at = turn.parts.partition_point(before);
             turn.parts.insert(at, Part::Result { number, call, output, state });
         }
+    }
+}
+
+/// The arguments of a call. Text that is no object becomes an empty one: providers of this kind
+/// take nothing else, and names that we made up would be imitated. The result of such a call says
+/// what was wrong with it.
+pub(super) fn arguments(call: &Call) -> Object {
+    match json::parse(&call.arguments) {
+        Ok(Value::Object(arguments)) => arguments,
+        _ => call.input.clone().unwrap_or_default(),
+    }
+}
+
+/// What a model reads of a failure that says nothing itself. `None` = no failure.
+pub(super) fn failure_text(state: ResultState) -> Option<&'static str> {
+    match state {
+        ResultState::Error => Some("The call failed."),
+        ResultState::Denied => Some("The call was denied."),
+        ResultState::Interrupted => Some("The call was interrupted."),
+        ResultState::Success | ResultState::Running => None,
     }
 }
 

@@ -4,7 +4,7 @@ use agui_adapter::model::msg::{MediaKind, MediaSource};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use super::super::media::Medium;
+use super::super::media::{Medium, stand_in};
 
 /// Image types that the API takes.
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -16,37 +16,40 @@ pub(super) fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// The block of a medium; `None` = the API has none for it, or the model sees no images.
-pub(super) fn media_block(kind: MediaKind, source: &MediaSource, vision: bool) -> Option<Value> {
-    let (block, source) = match Medium::of(source) {
-        Medium::Inline { media_type: Some(media_type), data } if IMAGES.contains(&media_type) => {
-            ("image", json!({"type": "base64", "media_type": media_type, "data": data}))
-        }
-        Medium::Inline { media_type: Some(PDF), data } => {
-            ("document", json!({"type": "base64", "media_type": PDF, "data": data}))
-        }
-        Medium::Inline { media_type: Some(media_type), data } if is_text(media_type) => {
-            let text = String::from_utf8(BASE64_STANDARD.decode(data).ok()?).ok()?;
-            if text.trim().is_empty() {
-                return None;
-            }
-            ("document", json!({"type": "text", "media_type": "text/plain", "data": text}))
-        }
-        Medium::Inline { .. } => return None,
-        Medium::Url { media_type, url } => match (kind, media_type) {
-            (MediaKind::Image, None) => ("image", json!({"type": "url", "url": url})),
-            (_, Some(media_type)) if IMAGES.contains(&media_type) => {
-                ("image", json!({"type": "url", "url": url}))
-            }
-            (MediaKind::Document, None) | (_, Some(PDF)) => {
-                ("document", json!({"type": "url", "url": url}))
-            }
-            _ => return None,
-        },
+/// The block of a medium; text that stands for it where the API has none.
+pub(super) fn media_block(kind: MediaKind, source: &MediaSource, name: Option<&str>) -> Value {
+    let block = match Medium::of(source) {
+        Medium::Inline { media_type, data } => data_block(media_type.unwrap_or_default(), data),
+        Medium::Url { media_type, url } => url_block(kind, media_type, url),
     };
-    (vision || block != "image").then(|| json!({"type": block, "source": source}))
+    block.unwrap_or_else(|| text_block(&stand_in(kind, source, name)))
 }
 
-fn is_text(media_type: &str) -> bool {
-    media_type.starts_with("text/") || media_type == "application/json"
+fn data_block(media_type: &str, data: &str) -> Option<Value> {
+    let block = if IMAGES.contains(&media_type) { "image" } else { "document" };
+    let source = if block == "image" || media_type == PDF {
+        json!({"type": "base64", "media_type": media_type, "data": data})
+    } else {
+        json!({"type": "text", "media_type": "text/plain", "data": plain_text(media_type, data)?})
+    };
+    Some(json!({"type": block, "source": source}))
+}
+
+fn url_block(kind: MediaKind, media_type: Option<&str>, url: &str) -> Option<Value> {
+    let block = match (kind, media_type) {
+        (MediaKind::Image, None) => "image",
+        (_, Some(media_type)) if IMAGES.contains(&media_type) => "image",
+        (MediaKind::Document, None) | (_, Some(PDF)) => "document",
+        _ => return None,
+    };
+    Some(json!({"type": block, "source": {"type": "url", "url": url}}))
+}
+
+/// Documents of text go as such; the API refuses empty ones.
+fn plain_text(media_type: &str, data: &str) -> Option<String> {
+    if !media_type.starts_with("text/") && media_type != "application/json" {
+        return None;
+    }
+    let text = String::from_utf8(BASE64_STANDARD.decode(data).ok()?).ok()?;
+    Some(text).filter(|text| !text.trim().is_empty())
 }

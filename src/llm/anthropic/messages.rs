@@ -4,14 +4,17 @@ use std::collections::HashSet;
 
 use agui_adapter::model::{
     Block,
-    event::{Call, Object, ResultState},
+    event::ResultState,
+    msg::{MediaKind, MediaSource},
 };
 use serde_json::{Value, json};
 
 use super::{
     super::{
-        Artefact, json as tolerant, names,
-        turns::{Conversation, Part, Side, Turn},
+        Artefact,
+        media::stand_in,
+        names,
+        turns::{Conversation, Part, Side, Turn, arguments, failure_text},
     },
     REDACTED, SIGNATURE,
     blocks::{media_block, text_block},
@@ -20,6 +23,8 @@ use super::{
 /// Makes the messages of one request.
 pub(super) struct Messages {
     vision: bool,
+    /// How many pictures were left out.
+    left_out: usize,
     /// Ids of the calls, by number.
     ids: Vec<String>,
 }
@@ -27,11 +32,16 @@ pub(super) struct Messages {
 impl Messages {
     /// For a model that sees images, or sees none.
     pub(super) fn new(vision: bool) -> Self {
-        Self { vision, ids: Vec::new() }
+        Self { vision, left_out: 0, ids: Vec::new() }
     }
 
-    /// The messages; `unthought` = without thinking in the turn in progress.
-    pub(super) fn of(mut self, conversation: &Conversation<'_>, unthought: bool) -> Vec<Value> {
+    /// The messages, and how many pictures were left out of them; `unthought` = without thinking
+    /// in the turn in progress.
+    pub(super) fn of(
+        mut self,
+        conversation: &Conversation<'_>,
+        unthought: bool,
+    ) -> (Vec<Value>, usize) {
         self.ids = ids(conversation);
         let in_progress = conversation.in_progress();
         let mut messages: Vec<(Side, Vec<Value>)> = Vec::new();
@@ -46,27 +56,29 @@ impl Messages {
         if let Some((Side::Model, content)) = messages.last_mut() {
             trim_end(content);
         }
-        messages.into_iter().map(|(side, content)| message(side, content)).collect()
+        let messages = messages.into_iter().map(|(side, content)| message(side, content));
+        (messages.collect(), self.left_out)
     }
 
-    fn content(&self, turn: &Turn<'_>, unthought: bool) -> Vec<Value> {
-        // No message may end in thinking: what it led to was lost.
-        let led = turn.parts.iter().rposition(|part| !is_thinking(part)).map_or(0, |at| at + 1);
-        let parts = turn.parts.iter().take(led);
-        let said = parts.filter(|part| !(unthought && is_thinking(part)));
-        said.filter_map(|part| self.block(part)).collect()
+    fn content(&mut self, turn: &Turn<'_>, unthought: bool) -> Vec<Value> {
+        let said = told(turn).into_iter().filter(|part| !(unthought && is_thinking(part)));
+        said.filter_map(|part| self.block(turn.side, part)).collect()
     }
 
-    fn block(&self, part: &Part<'_>) -> Option<Value> {
+    fn block(&mut self, side: Side, part: &Part<'_>) -> Option<Value> {
         match part {
             Part::Text(text) => Some(text_block(text)),
             Part::Thinking { text, artefact } => thinking_block(text, artefact),
-            Part::Media { kind, source } => media_block(*kind, source, self.vision),
+            // The API takes none from the model.
+            Part::Media { kind, source, name } if side == Side::Model => {
+                Some(text_block(&stand_in(*kind, source, *name)))
+            }
+            Part::Media { kind, source, name } => Some(self.media(*kind, source, *name)),
             Part::Call { number, call, .. } => Some(json!({
                 "type": "tool_use",
                 "id": self.ids.get(*number),
                 "name": names::encode(&call.name),
-                "input": input(call),
+                "input": arguments(call),
             })),
             Part::Result { number, output, state, .. } => {
                 Some(self.result_block(*number, output, *state))
@@ -74,7 +86,7 @@ impl Messages {
         }
     }
 
-    fn result_block(&self, number: usize, output: &[Block], state: ResultState) -> Value {
+    fn result_block(&mut self, number: usize, output: &[Block], state: ResultState) -> Value {
         let mut content: Vec<Value> =
             output.iter().filter_map(|block| self.output_block(block)).collect();
         let failed = failure_text(state);
@@ -93,21 +105,40 @@ impl Messages {
         result
     }
 
-    fn output_block(&self, block: &Block) -> Option<Value> {
+    fn output_block(&mut self, block: &Block) -> Option<Value> {
         match block {
             Block::Text { text } | Block::Hint { text } if text.trim().is_empty() => None,
             Block::Text { text } | Block::Hint { text } => Some(text_block(text)),
-            Block::Media { kind, source, .. } => {
-                let block = media_block(*kind, source, self.vision);
-                if block.is_none() {
-                    tracing::warn!(media.kind = ?kind,
-                        "a medium of a tool result that the model does not take is not sent");
-                }
-                block
+            Block::Media { kind, source, name, .. } => {
+                Some(self.media(*kind, source, name.as_deref()))
             }
             Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => None,
         }
     }
+
+    fn media(&mut self, kind: MediaKind, source: &MediaSource, name: Option<&str>) -> Value {
+        let block = media_block(kind, source, name);
+        if self.vision || block.get("type") != Some(&json!("image")) {
+            return block;
+        }
+        self.left_out += 1;
+        text_block("[image left out]")
+    }
+}
+
+/// The parts in the order in which the API takes them. Clients keep calls with the text before
+/// them, so thinking that led to calls may come behind these; it goes before them again. No
+/// message may end in thinking: what it led to was lost.
+pub(super) fn told<'t, 'a>(turn: &'t Turn<'a>) -> Vec<&'t Part<'a>> {
+    let is_call = |part: &Part<'_>| matches!(part, Part::Call { .. });
+    let said = turn.parts.iter().rposition(|part| !is_call(part) && !is_thinking(part));
+    let (said, led) = turn.parts.split_at(said.map_or(0, |at| at + 1));
+    let mut told: Vec<&Part<'_>> = said.iter().collect();
+    if led.iter().any(is_call) {
+        let (thinking, calls): (Vec<_>, Vec<_>) = led.iter().partition(|part| is_thinking(part));
+        told.extend(thinking.into_iter().chain(calls));
+    }
+    told
 }
 
 fn message(side: Side, content: Vec<Value>) -> Value {
@@ -118,19 +149,12 @@ fn message(side: Side, content: Vec<Value>) -> Value {
     json!({"role": role, "content": content})
 }
 
-/// What the model reads of a failure that says nothing itself: the API takes no empty ones.
-/// `None` = no failure.
-fn failure_text(state: ResultState) -> Option<&'static str> {
-    match state {
-        ResultState::Error => Some("The call failed."),
-        ResultState::Denied => Some("The call was denied."),
-        ResultState::Interrupted => Some("The call was interrupted."),
-        ResultState::Success | ResultState::Running => None,
+/// Whether a part is thinking that the API takes back.
+pub(super) fn is_thinking(part: &Part<'_>) -> bool {
+    match part {
+        Part::Thinking { artefact, .. } => matches!(artefact.kind, SIGNATURE | REDACTED),
+        _ => false,
     }
-}
-
-fn is_thinking(part: &Part<'_>) -> bool {
-    matches!(part, Part::Thinking { .. })
 }
 
 fn thinking_block(text: &str, artefact: &Artefact<'_>) -> Option<Value> {
@@ -140,16 +164,6 @@ fn thinking_block(text: &str, artefact: &Artefact<'_>) -> Option<Value> {
         }
         REDACTED => Some(json!({"type": "redacted_thinking", "data": artefact.value})),
         _ => None,
-    }
-}
-
-/// The arguments. Text that is no object becomes an empty one: the API takes nothing else, and
-/// names that we made up would be imitated. The result of such a call says what was wrong with it.
-fn input(call: &Call) -> Object {
-    let parsed = tolerant::parse(&call.arguments).ok();
-    match parsed {
-        Some(Value::Object(object)) => object,
-        _ => call.input.clone().unwrap_or_default(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The messages API of Anthropic.
 //!
 //! Its base URL ends before `/messages`, e.g. `https://api.anthropic.com/v1`. `parameters` are
-//! members of the body over our own, a null takes one of ours out; `cache_control`, `thinking`
+//! members of the body over our own, a null takes one of ours out, `tools` of the provider's stand
+//! beside ours; `cache_control`, `thinking`
 //! and whatever else the API has come in by them.
 
 mod blocks;
@@ -40,7 +41,11 @@ impl Anthropic {
     pub(super) fn new(config: &ModelConfig) -> Self {
         Self {
             model: config.model.clone(),
-            key: config.api_key.as_ref().and_then(|key| secret_header(key.expose())),
+            key: config
+                .api_key
+                .as_ref()
+                .filter(|key| !key.expose().is_empty())
+                .and_then(|key| secret_header(key.expose().trim())),
             parameters: config.parameters.clone(),
             vision: config.vision,
         }

@@ -1,6 +1,7 @@
 //! A request as the messages API takes it.
 
-use agui_adapter::model::msg::{MediaKind, MediaSource};
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,11 +9,10 @@ use super::{
         FunctionSpec, ModelRequest, ToolChoice,
         body::merge,
         names,
-        turns::{Conversation, Part, Side, Speech},
+        turns::{Conversation, Part, Side},
     },
     Anthropic, WIRE,
-    blocks::media_block,
-    messages::Messages,
+    messages::{Messages, is_thinking, told},
 };
 
 /// Room for an answer, where the parameters say nothing: the most that every model takes.
@@ -23,20 +23,14 @@ const ADAPTIVE_THINKING: u64 = 16_384;
 impl Anthropic {
     /// The body.
     pub(super) fn body(&self, request: &ModelRequest) -> Map<String, Value> {
-        let takes = |side: Side, kind: MediaKind, source: &MediaSource| {
-            let taken = side == Side::User && media_block(kind, source, self.vision).is_some();
-            if !taken {
-                tracing::warn!(model.request_id = %request.request_id, media.kind = ?kind,
-                    "a medium that the model does not take is not sent");
-            }
-            taken
-        };
-        let speech = Speech { wire: WIRE, takes: &takes };
-        let conversation = Conversation::of(&request.messages, &speech);
+        let conversation = Conversation::of(&request.messages, WIRE);
         let withheld = self.thinking() == Some("enabled") && lacks_thinking(&conversation);
         if withheld {
-            tracing::warn!(model.request_id = %request.request_id,
-                "thinking is off for this request: the turn in progress lacks its signed thinking");
+            tracing::warn!(
+                request.id = %request.request_id,
+                model = self.model,
+                "thinking is off in this request: the turn in progress lacks what it began with",
+            );
         }
         // Without thinking the API takes none in the turn in progress.
         let unthought = withheld || self.thinking() == Some("disabled");
@@ -49,10 +43,18 @@ impl Anthropic {
         if !system.is_empty() {
             body.insert("system".to_owned(), json!(system));
         }
-        let messages = Messages::new(self.vision).of(&conversation, unthought);
+        let (messages, left_out) = Messages::new(self.vision).of(&conversation, unthought);
+        if left_out > 0 {
+            tracing::warn!(
+                request.id = %request.request_id,
+                model = self.model,
+                count = left_out,
+                "pictures are left out, because the model is configured to take none",
+            );
+        }
         body.insert("messages".to_owned(), Value::Array(messages));
-        if !request.tools.is_empty() {
-            let tools = request.tools.iter().map(tool_spec).collect();
+        let tools = tools(request, &conversation);
+        if !tools.is_empty() {
             body.insert("tools".to_owned(), Value::Array(tools));
         }
         merge(&mut body, &self.parameters);
@@ -60,7 +62,8 @@ impl Anthropic {
             body.remove("thinking");
         }
         // Over the parameters, which do not know the call at hand.
-        if request.tool_choice == ToolChoice::None && body.contains_key("tools") {
+        let past = request.tools.is_empty() && !self.parameters.contains_key("tools");
+        if (request.tool_choice == ToolChoice::None || past) && body.contains_key("tools") {
             body.insert("tool_choice".to_owned(), json!({"type": "none"}));
         }
         body
@@ -89,7 +92,24 @@ impl Anthropic {
 fn lacks_thinking(conversation: &Conversation<'_>) -> bool {
     let mut in_progress = conversation.turns.iter().skip(conversation.in_progress());
     let first = in_progress.find(|turn| turn.side == Side::Model);
-    first.is_some_and(|turn| !matches!(turn.parts.first(), Some(Part::Thinking { .. })))
+    first.is_some_and(|turn| !told(turn).first().is_some_and(|part| is_thinking(part)))
+}
+
+/// The tools. The API takes no calls in a conversation without tools, so where there are none any
+/// more, those that were called stand for themselves.
+fn tools(request: &ModelRequest, conversation: &Conversation<'_>) -> Vec<Value> {
+    if !request.tools.is_empty() {
+        return request.tools.iter().map(tool_spec).collect();
+    }
+    let parts = conversation.turns.iter().flat_map(|turn| &turn.parts);
+    let called: BTreeSet<&str> = parts
+        .filter_map(|part| match part {
+            Part::Call { call, .. } => Some(call.name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let past = |name| json!({"name": names::encode(name), "input_schema": {"type": "object"}});
+    called.into_iter().map(past).collect()
 }
 
 fn tool_spec(tool: &FunctionSpec) -> Value {

@@ -7,6 +7,7 @@ use agui_adapter::model::{
     event::{Call, Object, ResultState},
     msg::{MediaKind, MediaSource},
 };
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -97,9 +98,64 @@ pub(in crate::llm) fn read(
     (out, end)
 }
 
+/// What an agent keeps of an answer.
+pub(in crate::llm) fn kept(events: &[ModelEvent]) -> Vec<Block> {
+    let (mut blocks, mut thinking) = (Vec::new(), String::new());
+    for event in events {
+        match event {
+            ModelEvent::Text(text) => blocks.push(said(text)),
+            ModelEvent::Thinking(text) => thinking.push_str(text),
+            ModelEvent::ThinkingEnd { encrypted } => {
+                blocks.push(thought(&std::mem::take(&mut thinking), encrypted.as_deref()));
+            }
+            ModelEvent::CallStart { id, name, .. } => blocks.push(call(id, name, "")),
+            ModelEvent::CallDelta { delta, .. } => {
+                if let Some(Block::ToolUse { call, .. }) = blocks.last_mut() {
+                    call.arguments.push_str(delta);
+                }
+            }
+            ModelEvent::CallEnd { encrypted: signature, .. } => {
+                if let Some(Block::ToolUse { encrypted, .. }) = blocks.last_mut() {
+                    encrypted.clone_from(signature);
+                }
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// Any JSON that is made of these words.
+pub(in crate::llm) fn any_stream(
+    words: &[&'static str],
+) -> impl Strategy<Value = Vec<Value>> + use<> {
+    let word = prop::sample::select(words.to_vec());
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        (0_u64..3).prop_map(Value::from),
+        Just(Value::from("")),
+        word.clone().prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(4, 32, 6, move |inner| {
+        let members = prop::collection::vec((word.clone(), inner.clone()), 0..6);
+        let object = members.prop_map(|members| {
+            Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        });
+        prop_oneof![2 => object, 1 => prop::collection::vec(inner, 0..3).prop_map(Value::Array)]
+    });
+    prop::collection::vec(value, 0..12)
+}
+
 /// Checks what holds for every answer: nothing is empty, calls begin before they go on and go on
 /// before they end, and the end is the end.
-pub(in crate::llm) fn in_order(events: &[ModelEvent], whole: bool) {
+pub(in crate::llm) fn in_order(mut decoder: Box<dyn Decoder + Send>, stream: &[Value]) {
+    let mut events = Vec::new();
+    let read =
+        stream.iter().try_for_each(|data| decoder.on_event(None, &data.to_string(), &mut events));
+    let whole = read.and_then(|()| decoder.on_end(&mut events)).is_ok();
     let mut calls: Vec<bool> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match event {
@@ -123,8 +179,7 @@ pub(in crate::llm) fn in_order(events: &[ModelEvent], whole: bool) {
 }
 
 fn turns(messages: &[Arc<Msg>]) -> Vec<(Side, Vec<String>)> {
-    let speech = Speech { wire: "anthropic", takes: &|side, _, _| side == Side::User };
-    let conversation = Conversation::of(messages, &speech);
+    let conversation = Conversation::of(messages, "anthropic");
     conversation
         .turns
         .iter()
@@ -176,7 +231,6 @@ fn what_cannot_be_said_leaves_no_turn_behind() {
     let messages = [
         user("a"),
         assistant([thought("hm", None), thought("hm", Some("openai.encrypted:x")), said(" \n")]),
-        assistant([inline(MediaKind::Image, "image/png", "")]),
         user("b"),
     ];
     assert_eq!(turns(&messages), expected(&[(User, &["a", "b"])]));
@@ -224,16 +278,14 @@ fn hints_are_said_to_the_model_and_instructions_are_no_turns() {
     let hint = Block::Hint { text: "look".to_owned() };
     let messages = [msg(Role::System, [said("Be kind.")]), user("a"), assistant([said("b"), hint])];
     assert_eq!(turns(&messages), expected(&[(User, &["a"]), (Model, &["b"]), (User, &["look"])]));
-    let conversation = Conversation::of(&messages, &Speech { wire: "x", takes: &|_, _, _| true });
+    let conversation = Conversation::of(&messages, "x");
     assert_eq!(conversation.system("You help."), "You help.\n\nBe kind.");
     assert_eq!(conversation.system(" "), "Be kind.");
 }
 
 #[test]
 fn the_turn_in_progress_begins_behind_the_persons_last_words() {
-    let at = |messages: &[Arc<Msg>]| {
-        Conversation::of(messages, &Speech { wire: "x", takes: &|_, _, _| true }).in_progress()
-    };
+    let at = |messages: &[Arc<Msg>]| Conversation::of(messages, "x").in_progress();
     let round = [assistant([call("1", "f", "")]), tool("1", "r", ResultState::Success)];
     let [asks, answers] = round;
     assert_eq!(at(&[]), 1);

@@ -5,6 +5,7 @@ use crate::{config::models::Secret, llm::turns::tests::*};
 
 mod failure;
 mod request;
+mod round_trip;
 mod stream;
 
 /// The wire with these parameters.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use agui_adapter::model::{
-    Block, Msg,
+    Block, Msg, Role,
     event::ResultState,
     msg::MediaKind::{Audio, Document, Image},
 };
@@ -100,19 +100,50 @@ fn a_call_without_tools_keeps_the_tools_and_forbids_their_use() {
 }
 
 #[test]
+fn calls_of_tools_that_are_gone_keep_their_names_declared() {
+    let history = [
+        user("Go"),
+        assistant([call("1", "docs.search", ""), call("2", "f", ""), call("3", "f", "")]),
+        tool("1", "x", ResultState::Success),
+        tool("2", "x", ResultState::Success),
+        tool("3", "x", ResultState::Success),
+    ];
+    let sent = body(&wire(Value::Null), &request(history.clone()));
+    let gone = json!([
+        {"name": "docs_search_a7e557a3", "input_schema": {"type": "object"}},
+        {"name": "f", "input_schema": {"type": "object"}},
+    ]);
+    assert_eq!((&sent["tools"], &sent["tool_choice"]), (&gone, &json!({"type": "none"})));
+    let parameters = json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]});
+    let sent = body(&wire(parameters), &request(history));
+    assert_eq!(sent["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(sent.get("tool_choice"), None);
+}
+
+#[test]
 fn parameters_go_over_our_own_members_and_a_null_takes_one_out() {
     let parameters = json!({
         "max_tokens": 100,
         "stream": null,
         "temperature": 0.5,
         "cache_control": {"type": "ephemeral"},
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
     });
+    let request = ModelRequest { tools: Arc::from([weather()]), ..request([user("Hi")]) };
     assert_eq!(
-        body(&wire(parameters), &request([user("Hi")])),
+        body(&wire(parameters), &request),
         json!({
             "model": "claude-sonnet-4-5",
             "max_tokens": 100,
             "messages": [{"role": "user", "content": [text("Hi")]}],
+            "tools": [
+                {
+                    "name": "get_weather",
+                    "description": "Looks out of the window.",
+                    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+                },
+                {"type": "web_search_20250305", "name": "web_search"},
+            ],
             "temperature": 0.5,
             "cache_control": {"type": "ephemeral"},
         })
@@ -164,7 +195,7 @@ fn results_say_how_they_went_and_keep_their_media() {
         user("Go"),
         assistant(["1", "2", "3", "4", "5"].map(|id| call(id, "f", "{}"))),
         msg(
-            agui_adapter::model::Role::Tool,
+            Role::Tool,
             [
                 result("1", [], ResultState::Success),
                 result("2", [], ResultState::Error),
@@ -172,7 +203,11 @@ fn results_say_how_they_went_and_keep_their_media() {
                 result("4", [], ResultState::Interrupted),
                 result(
                     "5",
-                    [said("seen"), inline(Image, "", PNG), inline(Audio, "audio/wav", "UklGR")],
+                    [
+                        said("seen"),
+                        inline(Image, "image/jpeg", PNG),
+                        inline(Audio, "audio/wav", "AA=="),
+                    ],
                     ResultState::Success,
                 ),
             ],
@@ -193,49 +228,77 @@ fn results_say_how_they_went_and_keep_their_media() {
                 text("seen"),
                 {"type": "image",
                  "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                text("[audio (audio/wav)]"),
             ]},
         ])
     );
 }
 
 #[test]
-fn media_are_blocks_of_the_api_and_others_are_left_out() {
+fn media_are_blocks_of_the_api_or_words_that_stand_for_them() {
     let url = "https://example.invalid/x";
-    let history = [msg(
-        agui_adapter::model::Role::User,
-        [
-            inline(Image, "image/jpg", "/9j/4AAQ"),
-            linked(Image, None, "data:image/gif;base64,R0lGODlh"),
-            linked(Image, Some("image/webp"), url),
-            inline(Document, "application/pdf", "JVBERi0xLjQ="),
-            linked(Document, None, url),
-            inline(Document, "text/csv; charset=utf-8", "YSxiCg=="),
-            inline(Image, "image/svg+xml", "PHN2Zz4="),
-            inline(Document, "application/zip", "UEsDBA=="),
-            linked(Audio, None, url),
-            inline(Document, "text/plain", "not base64!"),
-        ],
-    )];
     let image = |source: Value| json!({"type": "image", "source": source});
     let document = |source: Value| json!({"type": "document", "source": source});
-    let documents = [
-        document(
-            json!({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="}),
+    let inline_source = |kind: &str, media_type: &str, data: &str| json!({"type": kind, "media_type": media_type, "data": data});
+    let url_source = json!({"type": "url", "url": url});
+    for (block, expected) in [
+        (
+            inline(Image, "image/jpg; x=y", "AAAA"),
+            image(inline_source("base64", "image/jpeg", "AAAA")),
         ),
-        document(json!({"type": "url", "url": url})),
-        document(json!({"type": "text", "media_type": "text/plain", "data": "a,b\n"})),
-    ];
-    let images = [
-        image(json!({"type": "base64", "media_type": "image/jpeg", "data": "/9j/4AAQ"})),
-        image(json!({"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"})),
-        image(json!({"type": "url", "url": url})),
-    ];
-    let all: Vec<Value> = images.iter().chain(&documents).cloned().collect();
-    assert_eq!(messages(Value::Null, history.clone()), json!([{"role": "user", "content": all}]));
+        (inline(Image, "", PNG), image(inline_source("base64", "image/png", PNG))),
+        (
+            linked(Image, None, "data:image/gif;base64,R0lGODlh"),
+            image(inline_source("base64", "image/gif", "R0lGODlh")),
+        ),
+        (linked(Image, None, url), image(url_source.clone())),
+        (linked(Image, Some("image/webp"), url), image(url_source.clone())),
+        (
+            inline(Document, "application/pdf", "JVBERi0xLjQ="),
+            document(inline_source("base64", "application/pdf", "JVBERi0xLjQ=")),
+        ),
+        (linked(Document, None, url), document(url_source.clone())),
+        (linked(Document, Some("application/pdf"), url), document(url_source)),
+        (
+            inline(Document, "text/csv; charset=utf-8", "YSxiCg=="),
+            document(inline_source("text", "text/plain", "a,b\n")),
+        ),
+        (inline(Document, "text/plain", "not base64!"), text("[document (text/plain)]")),
+        (inline(Image, "image/svg+xml", "PHN2Zz4="), text("[image (image/svg+xml)]")),
+        (inline(Document, "application/zip", "UEsDBA=="), text("[document (application/zip)]")),
+        (linked(Audio, None, url), text("[audio: https://example.invalid/x]")),
+    ] {
+        let sent = messages(Value::Null, [msg(Role::User, [block.clone()])]);
+        assert_eq!(sent[0]["content"], json!([expected]), "{block:?}");
+    }
+}
 
+#[test]
+fn a_model_that_sees_nothing_gets_no_images_but_documents() {
     let blind = Anthropic { vision: false, ..wire(Value::Null) };
+    let pdf = inline(Document, "application/pdf", "JVBERi0xLjQ=");
+    let history = [
+        msg(Role::User, [inline(Image, "image/png", PNG), pdf]),
+        assistant([call("1", "f", "")]),
+        msg(Role::Tool, [result("1", [inline(Image, "", PNG)], ResultState::Success)]),
+    ];
     let sent = body(&blind, &request(history));
-    assert_eq!(sent["messages"], json!([{"role": "user", "content": documents}]));
+    let left_out = text("[image left out]");
+    let source = json!({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="});
+    assert_eq!(
+        sent["messages"][0]["content"],
+        json!([left_out, {"type": "document", "source": source}])
+    );
+    assert_eq!(
+        sent["messages"][2]["content"],
+        json!([{"type": "tool_result", "tool_use_id": "1", "content": [left_out]}])
+    );
+}
+
+#[test]
+fn what_the_model_drew_itself_is_told_in_words() {
+    let history = [user("Draw"), assistant([inline(Image, "image/png", PNG)]), user("Nice")];
+    assert_eq!(messages(Value::Null, history)[1]["content"], json!([text("[image (image/png)]")]));
 }
 
 #[test]
@@ -374,6 +437,28 @@ fn without_thinking_the_turn_in_progress_has_none() {
     assert_eq!(messages(budget(), mixed)[3]["content"], called);
     let disabled = json!({"thinking": {"type": "disabled"}});
     assert_eq!(messages(disabled, signed)[1]["content"], called);
+}
+
+#[test]
+fn thinking_that_a_client_keeps_behind_its_calls_goes_before_them() {
+    let history = [
+        user("Go"),
+        assistant([thought("a", Some("anthropic.signature:a")), said("I look.")]),
+        assistant([call("1", "f", "{}"), call("2", "f", "{}")]),
+        assistant([thought("b", Some("anthropic.signature:b"))]),
+        tool("1", "done", ResultState::Success),
+        tool("2", "done", ResultState::Success),
+    ];
+    assert_eq!(
+        messages(budget(), history)[1]["content"],
+        json!([
+            {"type": "thinking", "thinking": "a", "signature": "a"},
+            text("I look."),
+            {"type": "thinking", "thinking": "b", "signature": "b"},
+            {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+            {"type": "tool_use", "id": "2", "name": "f", "input": {}},
+        ])
+    );
 }
 
 #[test]

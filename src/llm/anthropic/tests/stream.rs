@@ -298,10 +298,43 @@ fn an_error_in_the_stream_ends_it_by_its_kind_without_its_words() {
         ("api_error", "Internal server error", ModelErrorKind::Other),
     ] {
         let error = json!({"type": "error", "error": {"type": name, "message": message}});
-        let expected = ModelError { kind, cause: format!("the stream says: {name}") };
+        let expected =
+            ModelError { kind, cause: format!("the answer holds an error, type {name}") };
         let stream = format!("{START}event: error\ndata: {error}\n\n{STOP}");
         assert_eq!(broken(&stream), (vec![], expected));
     }
+}
+
+#[test]
+fn an_error_without_its_frame_is_one() {
+    let cause = "the answer holds an error, type overloaded_error".to_owned();
+    let error = ModelError { kind: ModelErrorKind::Unavailable, cause };
+    let bare = json!({"error": {"type": "overloaded_error", "message": "x"}});
+    assert_eq!(broken(&format!("{START}data: {bare}")), (vec![], error.clone()));
+    assert_eq!(broken(&format!("event: error\ndata: {bare}")), (vec![], error));
+}
+
+#[test]
+fn thinking_ends_at_the_latest_where_another_block_begins() {
+    let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let stream = [
+        start(0, json!({"type": "thinking", "thinking": "hm"})),
+        start(1, json!({"type": "thinking", "thinking": ""})),
+        start(2, json!({"type": "text", "text": "So."})),
+        start(2, json!({"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}})),
+        json!({"type": "message_stop"}),
+    ];
+    let stream: String = stream.iter().map(|data| format!("data: {data}\n\n")).collect();
+    let expected = [
+        thought("hm"),
+        thinking_end(None),
+        said("So."),
+        self::start(0, "t", "f"),
+        delta(0, r#"{"a":1}"#),
+        end(0),
+        ModelEvent::Finish(FinishReason::ToolCalls),
+    ];
+    assert_eq!(events(&stream), expected);
 }
 
 #[test]
@@ -317,70 +350,51 @@ fn nothing_is_read_behind_the_end() {
     assert_eq!((events, end), (vec![ModelEvent::Finish(FinishReason::Stop)], Ok(())));
 }
 
-fn any_event() -> impl Strategy<Value = Value> {
-    let word = prop_oneof![
-        Just("message_start"),
-        Just("content_block_start"),
-        Just("content_block_delta"),
-        Just("content_block_stop"),
-        Just("message_delta"),
-        Just("ping"),
-        Just("text"),
-        Just("thinking"),
-        Just("redacted_thinking"),
-        Just("tool_use"),
-        Just("text_delta"),
-        Just("thinking_delta"),
-        Just("signature_delta"),
-        Just("input_json_delta"),
-        Just(""),
-    ];
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<u64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        word.prop_map(Value::from),
-        (0_u64..3).prop_map(Value::from),
-    ];
-    let key = prop_oneof![
-        Just("type"),
-        Just("index"),
-        Just("delta"),
-        Just("content_block"),
-        Just("usage"),
-        Just("message"),
-        Just("text"),
-        Just("thinking"),
-        Just("signature"),
-        Just("data"),
-        Just("id"),
-        Just("name"),
-        Just("input"),
-        Just("partial_json"),
-        Just("stop_reason"),
-        Just("input_tokens"),
-        Just("output_tokens"),
-        Just("cache_read_input_tokens"),
-    ];
-    leaf.prop_recursive(3, 24, 6, move |inner| {
-        let members = prop::collection::vec((key.clone(), inner.clone()), 0..6);
-        let object = members.prop_map(|members| {
-            Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-        });
-        prop_oneof![3 => object, 1 => prop::collection::vec(inner, 0..3).prop_map(Value::Array)]
-    })
-}
-
 proptest! {
     #[test]
-    fn whatever_comes_is_read_in_peace_and_in_order(
-        stream in prop::collection::vec(any_event(), 0..12),
-    ) {
-        let mut decoder = decoder();
-        let mut out = Vec::new();
-        let read = stream.iter().try_for_each(|data| decoder.on_event(None, &data.to_string(), &mut out));
-        let end = read.and_then(|()| decoder.on_end(&mut out));
-        in_order(&out, end.is_ok());
+    fn whatever_comes_is_read_in_peace_and_in_order(stream in any_stream(&[
+        "type", "index", "delta", "content_block", "usage", "message", "text", "thinking",
+        "signature", "data", "id", "name", "input", "partial_json", "stop_reason", "input_tokens",
+        "output_tokens", "cache_read_input_tokens", "error", "message_start", "content_block_start",
+        "content_block_delta", "content_block_stop", "message_delta", "message_stop", "ping",
+        "redacted_thinking", "tool_use", "text_delta", "thinking_delta", "signature_delta",
+        "input_json_delta", "end_turn",
+    ])) {
+        in_order(decoder(), &stream);
     }
+
+    #[test]
+    fn blocks_in_any_order_are_read_in_order(stream in prop::collection::vec(any_block_event(), 0..20)) {
+        in_order(decoder(), &stream);
+    }
+}
+
+/// An event as the API has them, where none belongs.
+fn any_block_event() -> impl Strategy<Value = Value> {
+    let block =
+        prop::sample::select(vec!["text", "thinking", "redacted_thinking", "tool_use", "x"]);
+    let delta = prop::sample::select(vec![
+        "text_delta",
+        "thinking_delta",
+        "signature_delta",
+        "input_json_delta",
+        "x",
+    ]);
+    let start = |(index, kind, text): (u64, &str, String)| {
+        json!({"type": "content_block_start", "index": index, "content_block": {
+            "type": kind, "text": text, "thinking": text, "data": text, "input": {"a": text},
+            "name": text,
+        }})
+    };
+    let go_on = |(index, kind, text): (u64, &str, String)| {
+        json!({"type": "content_block_delta", "index": index, "delta": {
+            "type": kind, "text": text, "thinking": text, "signature": text, "partial_json": text,
+        }})
+    };
+    prop_oneof![
+        (0_u64..3, block, "a{0,1}").prop_map(start),
+        (0_u64..3, delta, "a{0,1}").prop_map(go_on),
+        (0_u64..3).prop_map(|index| json!({"type": "content_block_stop", "index": index})),
+        Just(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})),
+    ]
 }
