@@ -22,9 +22,10 @@ fn another_round(request: &Request) -> Answer {
         return openai::says(&["done"]);
     }
     let (id, arguments) = (format!("c{rounds}"), format!(r#"{{"round":{rounds}}}"#));
+    let (head, tail) = arguments.split_at(4);
     openai::answer([
-        openai::call(0, &id, "add", &arguments[..4]),
-        openai::arguments(0, &arguments[4..]),
+        openai::call(0, &id, "add", head),
+        openai::arguments(0, tail),
         openai::finish("tool_calls"),
     ])
 }
