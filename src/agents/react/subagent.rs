@@ -245,7 +245,7 @@ fn messages(call: &SubagentCall, task: &str, decisions: &[Decision]) -> Vec<Msg>
     let results = settled.filter_map(|decision| {
         let (result, call) = (decision.result.as_ref()?, decision.open.call.as_ref()?);
         let block = Block::ToolResult {
-            call_id: call.id.clone(),
+            call_id: call.wire_id.clone(),
             name: call.name.clone(),
             output: vec![Block::Text { text: result.text.clone() }],
             state: ResultState::from_name(&result.state).unwrap_or(ResultState::Success),

@@ -4,6 +4,7 @@
 mod aimock;
 mod approvals;
 mod calls;
+mod children;
 mod dialects;
 mod disconnect;
 mod errors;

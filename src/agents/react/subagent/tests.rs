@@ -494,7 +494,7 @@ async fn a_settled_call_of_the_child_has_its_result_in_the_childs_history() {
     assert_eq!(request.decisions.len(), 2);
     let [_, message] = &*request.messages else { panic!("{:?}", request.messages) };
     let result = Block::ToolResult {
-        call_id: "k".to_owned(),
+        call_id: "wire-i-mine".to_owned(),
         name: "wipe".to_owned(),
         output: vec![Block::Text { text: "wiped".to_owned() }],
         state: ResultState::Error,
