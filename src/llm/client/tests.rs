@@ -420,10 +420,8 @@ async fn a_connection_whose_answer_is_read_to_its_end_is_used_again() {
                 request_of(&mut stream).await;
                 let body = hello();
                 let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-                let answer = format!("{head}{:x}\r\n{body}\r\n", body.len());
+                let answer = format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
                 stream.write_all(answer.as_bytes()).await.unwrap();
-                tokio::task::yield_now().await;
-                stream.write_all(b"0\r\n\r\n").await.unwrap();
                 *counted.lock().unwrap() += 1;
             }
         });
