@@ -167,7 +167,7 @@ impl<'a> Forming<'a> {
             }
             Block::ToolUse { call, encrypted } => self.call(call, encrypted.as_deref()),
             Block::ToolResult { call_id, output, state, .. } => {
-                self.result(call_id, output, *state)
+                self.result(call_id, output, *state);
             }
         }
     }

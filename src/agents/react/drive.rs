@@ -75,7 +75,7 @@ pub(super) fn run(parts: Arc<Parts>, request: AgentRequest) -> AgentStream {
                 }
                 let ended = round.end(&mut out);
                 if ended == Ended::Waits {
-                    say(&mut out, reply.park(&round));
+                    reply.park(&round, &mut out);
                 }
                 for event in out.drain(..) {
                     yield Ok(event);

@@ -1,5 +1,6 @@
-//! What the agent keeps on the thread: the tools that a person allowed, and what its sub-agents
-//! keep, by their ids.
+//! What the agent keeps on the thread: the tools that a person allowed, what its sub-agents keep,
+//! by their ids, and a reply that only waits for the client's tools: clients are not shown all that
+//! the model must be told again.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,6 +17,9 @@ pub(super) struct Kept {
     pub(super) permissions: Value,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) children: BTreeMap<String, Arc<Value>>,
+    /// As it would be parked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<Value>,
 }
 
 impl Kept {
@@ -26,6 +30,9 @@ impl Kept {
 
     /// The event that keeps it.
     pub(super) fn event(&self) -> AgentEventKind {
+        if *self == Self::default() {
+            return AgentEventKind::Keep { state: Arc::new(Value::Null) };
+        }
         // Every form of it can be written.
         AgentEventKind::Keep { state: Arc::new(serde_json::to_value(self).unwrap_or_default()) }
     }

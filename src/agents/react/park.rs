@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agui_adapter::model::Msg;
+use agui_adapter::model::{Block, Msg};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,6 +90,25 @@ impl Parked {
     /// What is parked. Every form of it can be written.
     pub(super) fn write(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Whether nothing is waited for but the client's own tools.
+    pub(super) fn waits_for_client_only(&self) -> bool {
+        self.calls.iter().all(|call| {
+            matches!(call.standing, ParkedStanding::Frontend | ParkedStanding::Done { .. })
+        })
+    }
+
+    /// Whether these messages go on where the reply stopped: they have what was said before, and
+    /// the results of the client's tools.
+    pub(super) fn is_answered_by(&self, messages: &[Msg]) -> bool {
+        let anchor = self.anchor.as_deref();
+        let begun = anchor.is_none_or(|anchor| messages.iter().any(|msg| msg.id == anchor));
+        let blocks = || messages.iter().flat_map(|msg| &msg.content);
+        let answers = |block: &Block, id: &str| matches!(block, Block::ToolResult { call_id, .. } if call_id == id);
+        let is_answered = |call: &ParkedCall| blocks().any(|block| answers(block, &call.id));
+        let waits = |call: &&ParkedCall| matches!(call.standing, ParkedStanding::Frontend);
+        begun && self.calls.iter().filter(waits).all(is_answered)
     }
 
     pub(super) fn take_messages(&mut self) -> Vec<Msg> {

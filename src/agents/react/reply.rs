@@ -99,7 +99,12 @@ impl Reply {
         messages: Vec<Msg>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(Self, Option<Round>), AgentError> {
+        let pending = self.take_pending(&messages, out);
         let Some(value) = self.request.parked.clone() else {
+            if let Some(pending) = pending {
+                let round = self.go_on(pending, messages, out)?;
+                return Ok((self, Some(round)));
+            }
             self.anchor = messages.last().map(|last| last.id.clone());
             self.set_history(messages);
             return Ok((self, None));
@@ -113,6 +118,16 @@ impl Reply {
         };
         let round = self.go_on(parked, messages, out)?;
         Ok((self, Some(round)))
+    }
+
+    /// A reply that waited for the client's tools, if these messages answer it. It is kept for one
+    /// run only.
+    fn take_pending(&mut self, messages: &[Msg], out: &mut Vec<AgentEvent>) -> Option<Parked> {
+        let pending = self.kept.pending.take()?;
+        say(out, self.kept.event());
+        let mut pending = Parked::read(&pending)?;
+        pending.iterations = 0;
+        pending.is_answered_by(messages).then_some(pending)
     }
 
     /// Goes on with a reply that waited.
@@ -209,12 +224,18 @@ impl Reply {
         self.own.extend(self.meanwhile.drain(..).map(Arc::new));
     }
 
-    /// The event that parks the reply with the round that stopped.
-    pub(super) fn park(&self, round: &Round) -> AgentEventKind {
+    /// Parks the reply with the round that stopped. Calls of the client's tools park no thread:
+    /// what the model must be told again and the client is not sure to send back is kept.
+    pub(super) fn park(&mut self, round: &Round, out: &mut Vec<AgentEvent>) {
         let anchor = self.anchor.clone();
         let slots = round.slots();
         let parked = Parked::new(anchor, self.iterations, &self.own, slots, &self.toolkit);
-        AgentEventKind::Park { state: Arc::new(parked.write()) }
+        let state = parked.write();
+        if parked.waits_for_client_only() && self.own.iter().any(|msg| has_artefact(msg)) {
+            self.kept.pending = Some(state.clone());
+            say(out, self.kept.event());
+        }
+        say(out, AgentEventKind::Park { state: Arc::new(state) });
     }
 
     pub(super) fn runs_in_parallel(&self) -> bool {
@@ -282,6 +303,16 @@ fn call_ids(messages: &[Msg]) -> HashSet<String> {
         _ => None,
     });
     ids.collect()
+}
+
+/// Whether a provider wants something of it back unmodified.
+fn has_artefact(message: &Msg) -> bool {
+    message.content.iter().any(|block| {
+        matches!(
+            block,
+            Block::Thinking { encrypted: Some(_), .. } | Block::ToolUse { encrypted: Some(_), .. }
+        )
+    })
 }
 
 /// Where the history before the reply ends: behind its anchor. If that is gone, before the first

@@ -163,14 +163,17 @@ impl Decoder for Messages {
         let data: Value = json::parse(data).map_err(|_| failed("data that is not JSON"))?;
         let index = data.get("index").and_then(Value::as_u64).unwrap_or_default();
         let part = |key: &str| data.get(key).unwrap_or(&Value::Null);
-        match data.get("type").and_then(Value::as_str).or(name).unwrap_or_default() {
+        let named = data.get("type").and_then(Value::as_str).or(name);
+        // Servers that only speak like this API may say an error without its frame.
+        let unnamed = if data.get("error").is_some_and(Value::is_object) { "error" } else { "" };
+        match named.unwrap_or(unnamed) {
             "message_start" => self.tokens.add(data.pointer("/message/usage")),
             "content_block_start" => self.start(index, part("content_block"), out),
             "content_block_delta" => self.delta(index, part("delta"), out),
             "content_block_stop" => self.stop(index, out),
             "message_delta" => self.message_delta(&data, out),
             "message_stop" => self.finish(out),
-            "error" => return Err(ProviderError::of(part("error")).in_band()),
+            "error" => return Err(ProviderError::of(&data).in_band()),
             // Pings, and events to come.
             _ => {}
         }

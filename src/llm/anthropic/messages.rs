@@ -61,10 +61,7 @@ impl Messages {
     }
 
     fn content(&mut self, turn: &Turn<'_>, unthought: bool) -> Vec<Value> {
-        // No message may end in thinking: what it led to was lost.
-        let led = turn.parts.iter().rposition(|part| !is_thinking(part)).map_or(0, |at| at + 1);
-        let parts = turn.parts.iter().take(led);
-        let said = parts.filter(|part| !(unthought && is_thinking(part)));
+        let said = told(turn).into_iter().filter(|part| !(unthought && is_thinking(part)));
         said.filter_map(|part| self.block(turn.side, part)).collect()
     }
 
@@ -129,6 +126,21 @@ impl Messages {
     }
 }
 
+/// The parts in the order in which the API takes them. Clients keep calls with the text before
+/// them, so thinking that led to calls may come behind these; it goes before them again. No
+/// message may end in thinking: what it led to was lost.
+pub(super) fn told<'t, 'a>(turn: &'t Turn<'a>) -> Vec<&'t Part<'a>> {
+    let is_call = |part: &Part<'_>| matches!(part, Part::Call { .. });
+    let said = turn.parts.iter().rposition(|part| !is_call(part) && !is_thinking(part));
+    let (said, led) = turn.parts.split_at(said.map_or(0, |at| at + 1));
+    let mut told: Vec<&Part<'_>> = said.iter().collect();
+    if led.iter().any(is_call) {
+        let (thinking, calls): (Vec<_>, Vec<_>) = led.iter().partition(|part| is_thinking(part));
+        told.extend(thinking.into_iter().chain(calls));
+    }
+    told
+}
+
 fn message(side: Side, content: Vec<Value>) -> Value {
     let role = match side {
         Side::User => "user",
@@ -137,8 +149,12 @@ fn message(side: Side, content: Vec<Value>) -> Value {
     json!({"role": role, "content": content})
 }
 
-fn is_thinking(part: &Part<'_>) -> bool {
-    matches!(part, Part::Thinking { .. })
+/// Whether a part is thinking that the API takes back.
+pub(super) fn is_thinking(part: &Part<'_>) -> bool {
+    match part {
+        Part::Thinking { artefact, .. } => matches!(artefact.kind, SIGNATURE | REDACTED),
+        _ => false,
+    }
 }
 
 fn thinking_block(text: &str, artefact: &Artefact<'_>) -> Option<Value> {

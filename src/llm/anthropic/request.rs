@@ -1,5 +1,7 @@
 //! A request as the messages API takes it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
         turns::{Conversation, Part, Side},
     },
     Anthropic, WIRE,
-    messages::Messages,
+    messages::{Messages, is_thinking, told},
 };
 
 /// Room for an answer, where the parameters say nothing: the most that every model takes.
@@ -51,8 +53,8 @@ impl Anthropic {
             );
         }
         body.insert("messages".to_owned(), Value::Array(messages));
-        if !request.tools.is_empty() {
-            let tools = request.tools.iter().map(tool_spec).collect();
+        let tools = tools(request, &conversation);
+        if !tools.is_empty() {
             body.insert("tools".to_owned(), Value::Array(tools));
         }
         merge(&mut body, &self.parameters);
@@ -60,7 +62,8 @@ impl Anthropic {
             body.remove("thinking");
         }
         // Over the parameters, which do not know the call at hand.
-        if request.tool_choice == ToolChoice::None && body.contains_key("tools") {
+        let past = request.tools.is_empty() && !self.parameters.contains_key("tools");
+        if (request.tool_choice == ToolChoice::None || past) && body.contains_key("tools") {
             body.insert("tool_choice".to_owned(), json!({"type": "none"}));
         }
         body
@@ -89,7 +92,24 @@ impl Anthropic {
 fn lacks_thinking(conversation: &Conversation<'_>) -> bool {
     let mut in_progress = conversation.turns.iter().skip(conversation.in_progress());
     let first = in_progress.find(|turn| turn.side == Side::Model);
-    first.is_some_and(|turn| !matches!(turn.parts.first(), Some(Part::Thinking { .. })))
+    first.is_some_and(|turn| !told(turn).first().is_some_and(|part| is_thinking(part)))
+}
+
+/// The tools. The API takes no calls in a conversation without tools, so where there are none any
+/// more, those that were called stand for themselves.
+fn tools(request: &ModelRequest, conversation: &Conversation<'_>) -> Vec<Value> {
+    if !request.tools.is_empty() {
+        return request.tools.iter().map(tool_spec).collect();
+    }
+    let parts = conversation.turns.iter().flat_map(|turn| &turn.parts);
+    let called: BTreeSet<&str> = parts
+        .filter_map(|part| match part {
+            Part::Call { call, .. } => Some(call.name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let past = |name| json!({"name": names::encode(name), "input_schema": {"type": "object"}});
+    called.into_iter().map(past).collect()
 }
 
 fn tool_spec(tool: &FunctionSpec) -> Value {

@@ -2,7 +2,7 @@
 
 use agui_adapter::model::{
     Block,
-    event::{Call, ResultState},
+    event::{Call, Object, ResultState},
     msg::{MediaKind, MediaSource},
 };
 use serde_json::{Value, json};
@@ -157,19 +157,20 @@ fn thought(text: &str, artefact: &Artefact<'_>, parts: &mut Vec<Value>) {
         SIGNATURE => {
             parts.push(json!({"text": text, "thought": true, "thoughtSignature": signature}));
         }
-        PART_SIGNATURE => match parts.last_mut() {
-            Some(Value::Object(part)) if is_unsigned(part) => {
-                part.insert("thoughtSignature".to_owned(), json!(signature));
-            }
-            _ => parts.push(json!({"text": "", "thoughtSignature": signature})),
+        PART_SIGNATURE => match signable(parts) {
+            Some(part) => drop(part.insert("thoughtSignature".to_owned(), json!(signature))),
+            None => parts.push(json!({"text": "", "thoughtSignature": signature})),
         },
         _ => {}
     }
 }
 
-/// Whether a part may bear the signature behind it: text or a medium without one.
-fn is_unsigned(part: &serde_json::Map<String, Value>) -> bool {
-    !part.contains_key("thoughtSignature") && !part.contains_key("functionCall")
+/// The text or medium that the signature behind it belongs to. Clients keep calls with the text
+/// before them, so calls may stand between.
+fn signable(parts: &mut [Value]) -> Option<&mut Object> {
+    let mut back = parts.iter_mut().rev();
+    let part = back.find(|part| part.get("functionCall").is_none())?.as_object_mut()?;
+    (!part.contains_key("thoughtSignature")).then_some(part)
 }
 
 fn function_call(call: &Call, signature: Option<&str>) -> Value {

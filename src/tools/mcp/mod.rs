@@ -17,13 +17,15 @@ mod process;
 mod questions;
 mod server;
 mod tap;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::process::program_fault;
-use self::server::{Hub, Server, Source};
+use self::server::{Hub, Limits, Server, Setup, Source};
 use super::ToolSource;
 use crate::config::mcp_servers::McpServerConfig;
 
@@ -58,8 +60,13 @@ impl McpServers {
     /// one for those over HTTP.
     pub fn new(servers: &BTreeMap<String, McpServerConfig>, client: reqwest::Client) -> Self {
         let server = |(name, config): (&String, &McpServerConfig)| {
-            let server = Server::new(name, config.clone(), client.clone());
-            (name.clone(), Arc::new(server))
+            let setup = Setup {
+                name: name.as_str().into(),
+                config: config.clone(),
+                client: client.clone(),
+                limits: Limits::default(),
+            };
+            (name.clone(), Arc::new(Server::new(setup)))
         };
         Self(servers.iter().map(server).collect())
     }

@@ -21,17 +21,28 @@ use crate::{
     tools::{SourceError, Tool, ToolSource},
 };
 
-/// A session that is not used for so long ends.
-const IDLE: Duration = Duration::from_secs(600);
-/// Sessions of one server at most; beyond, the one that is unused longest ends.
-const MAX_SESSIONS: usize = 100;
-
 /// What never changes.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) name: Arc<str>,
     pub(super) config: McpServerConfig,
     pub(super) client: reqwest::Client,
+    pub(super) limits: Limits,
+}
+
+/// Limits of sessions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// One that is not used for so long ends.
+    pub(super) idle: Duration,
+    /// So many at most; beyond, the one that is unused longest ends.
+    pub(super) sessions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(600), sessions: 100 }
+    }
 }
 
 /// Where tasks belong, and what ends them.
@@ -61,8 +72,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(name: &str, config: McpServerConfig, client: reqwest::Client) -> Self {
-        let setup = Setup { name: name.into(), config, client };
+    pub(super) fn new(setup: Setup) -> Self {
         Self { setup, hub: OnceLock::new(), links: Mutex::default() }
     }
 
@@ -82,13 +92,13 @@ impl Server {
         }
         let (key, idle) = match self.setup.config.scope {
             McpScope::Server => ("", None),
-            McpScope::Thread => (session, Some(IDLE)),
+            McpScope::Thread => (session, Some(self.setup.limits.idle)),
         };
         let mut links = self.links();
         if let Some(link) = links.get(key).filter(|link| !link.stop.is_cancelled()) {
             return Ok(Use::new(Arc::clone(link)));
         }
-        make_room(&mut links)?;
+        make_room(&mut links, self.setup.limits.sessions)?;
         let link = Arc::new(Link::new(hub.stop.child_token(), idle));
         let key: Arc<str> = key.into();
         links.insert(Arc::clone(&key), Arc::clone(&link));
@@ -132,14 +142,14 @@ impl Server {
         }
     }
 
-    fn links(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Link>>> {
+    pub(super) fn links(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Link>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the session that is unused longest, if there are too many.
-fn make_room(links: &mut HashMap<Arc<str>, Arc<Link>>) -> Result<(), String> {
-    if links.len() < MAX_SESSIONS {
+fn make_room(links: &mut HashMap<Arc<str>, Arc<Link>>, most: usize) -> Result<(), String> {
+    if links.len() < most {
         return Ok(());
     }
     let unused = links.iter().filter_map(|(key, link)| Some((link.unused_since()?, key)));

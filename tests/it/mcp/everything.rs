@@ -13,10 +13,10 @@ use tokio::{
 
 use super::*;
 
-const PROGRAM: &str =
+pub(super) const PROGRAM: &str =
     "tests/mcp/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
-const TOOLS: [&str; 14] = [
+pub(super) const TOOLS: [&str; 14] = [
     "echo",
     "get-annotated-message",
     "get-env",
@@ -38,13 +38,13 @@ fn over_stdio() -> McpServerConfig {
 }
 
 /// The server over HTTP, until it is dropped.
-struct OverHttp {
+pub(super) struct OverHttp {
     _program: Child,
-    config: McpServerConfig,
+    pub(super) config: McpServerConfig,
 }
 
 impl OverHttp {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);

@@ -2,6 +2,7 @@
 
 mod everything;
 mod raw;
+mod served;
 mod server;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};

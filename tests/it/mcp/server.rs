@@ -25,20 +25,24 @@ use rmcp::{
         StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
     },
 };
-use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, watch},
+    task::JoinHandle,
+};
 
 use super::*;
 
 /// Which protocol the server speaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Era {
+pub(super) enum Era {
     /// 2026-07-28.
     New,
     /// The ones before.
     Old,
 }
 
-const ERAS: [Era; 2] = [Era::New, Era::Old];
+pub(super) const ERAS: [Era; 2] = [Era::New, Era::Old];
 
 #[derive(Clone)]
 struct Handler(Arc<Shared>);
@@ -50,8 +54,10 @@ struct Shared {
     cancelled: Notify,
     /// Values of the header `x-key`, as they came.
     keys: Mutex<Vec<Option<String>>>,
-    /// How often `slowly` was called.
+    /// The states with which `later` was called.
     calls: Mutex<Vec<Option<String>>>,
+    /// What questions in the middle of a call were answered with.
+    answers: watch::Sender<Vec<String>>,
 }
 
 impl Handler {
@@ -77,7 +83,7 @@ fn form(message: &str, field: &str) -> ElicitRequestParams {
     }
 }
 
-fn schema(field: &str) -> Value {
+pub(super) fn schema(field: &str) -> Value {
     json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]})
 }
 
@@ -175,7 +181,9 @@ impl ServerHandler for Handler {
             }
             ("elicit", _) => {
                 let answer = context.peer.create_elicitation(form("Your name?", "name")).await;
-                said(json!(answer.unwrap()).to_string())
+                let answer = json!(answer.unwrap()).to_string();
+                self.0.answers.send_modify(|all| all.push(answer.clone()));
+                said(answer)
             }
             ("grow", _) => {
                 self.0.grown.store(true, Ordering::SeqCst);
@@ -194,15 +202,15 @@ impl ServerHandler for Handler {
 }
 
 /// A server that listens.
-struct Ours {
+pub(super) struct Ours {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     stop: CancellationToken,
     served: JoinHandle<()>,
 }
 
 impl Ours {
-    async fn start(era: Era) -> Self {
+    pub(super) async fn start(era: Era) -> Self {
         Self::at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), era).await
     }
 
@@ -214,6 +222,7 @@ impl Ours {
             cancelled: Notify::new(),
             keys: Mutex::default(),
             calls: Mutex::default(),
+            answers: watch::Sender::default(),
         });
         let stop = CancellationToken::new();
         let handler = Handler(Arc::clone(&shared));
@@ -246,8 +255,13 @@ impl Ours {
         server(http(format!("http://{}/mcp", self.address)))
     }
 
+    /// Resolves when the server's tool has seen that its call is cancelled.
+    pub(super) async fn cancelled(&self) {
+        self.shared.cancelled.notified().await;
+    }
+
     /// Ends it with all its connections.
-    async fn end(self) -> SocketAddr {
+    pub(super) async fn end(self) -> SocketAddr {
         self.stop.cancel();
         self.served.await.unwrap();
         self.address
@@ -304,7 +318,7 @@ async fn a_call_that_is_dropped_reaches_the_token_of_the_tool() {
         let mut waits = mcp.start_call("wait", json!({})).await;
         assert_eq!(waits.next().await, Some(step(1)));
         drop(waits);
-        ours.shared.cancelled.notified().await;
+        ours.cancelled().await;
         mcp.end().await;
         ours.end().await;
     }
@@ -484,6 +498,21 @@ async fn with_wait_an_answer_after_a_restart_is_too_late() {
     let answer = Some(json!({"name": "Ada"}));
     assert_eq!(all(&tool, answering(parked, answer)).await, [too_late()]);
     assert_eq!(all(&tool, answering(None, None)).await, [too_late()]);
+    mcp.end().await;
+    ours.end().await;
+}
+
+#[tokio::test]
+async fn with_wait_a_question_that_nobody_answers_is_declined_in_the_end() {
+    let ours = Ours::start(Era::Old).await;
+    let mcp = Mcp::start(waiting(&ours, Duration::from_secs(5)));
+    let tool = mcp.tool("elicit").await;
+    let parked = held(&all(&tool, call(json!({}))).await);
+    let mut answers = ours.shared.answers.subscribe();
+    let answers = answers.wait_for(|answers| !answers.is_empty()).await.unwrap().clone();
+    assert_eq!(answers, [r#"{"action":"decline"}"#]);
+    let answer = Some(json!({"name": "Ada"}));
+    assert_eq!(all(&tool, answering(parked, answer)).await, [too_late()]);
     mcp.end().await;
     ours.end().await;
 }

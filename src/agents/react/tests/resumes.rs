@@ -286,3 +286,41 @@ async fn a_parked_state_of_another_form_is_refused() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_a_provider_wants_back_is_there_when_the_client_answers_its_call() {
+    let mut first = vec![
+        Ok(ModelEvent::Thinking("Hm".to_owned())),
+        Ok(ModelEvent::ThinkingEnd { encrypted: Some("a.b:c".to_owned()) }),
+    ];
+    first.extend(calls(&[("c1", "page", "{}"), ("c2", "free", "{}")]));
+    let model = Script::new([first, says("Done."), says("Again.")]);
+    let ran = run(two(&model), offering(request(), &["page"])).await;
+    let kept = ran.kept.unwrap();
+
+    let mut next = offering(request(), &["page"]);
+    next.kept = Some(Arc::clone(&kept));
+    // The client knows nothing of what was thought.
+    let call = agui_adapter::model::event::Call { id: "c1".to_owned(), ..Default::default() };
+    next.messages.push(msg("a1", Role::Assistant, Block::ToolUse { call, encrypted: None }));
+    next.messages.push(answered("c1", "painted", ResultState::Success));
+    let messages = next.messages.clone();
+    let ran = run(two(&model), next).await;
+    assert_eq!(ran.lines[1..3], ["agui.keep null", "MODEL_CALL_START r1 script"]);
+    let expected = [
+        "user: Hello",
+        "assistant thinks: Hm a.b:c",
+        "assistant calls c1 page({})",
+        "assistant calls c2 free({})",
+        "tool answers c1 success: painted",
+        "tool answers c2 success: free {}",
+    ];
+    assert_eq!(model.heard(1), expected);
+
+    // Of another conversation nothing is taken.
+    let mut other = request();
+    other.kept = Some(kept);
+    other.messages = messages[..2].to_vec();
+    run(two(&model), other).await;
+    assert_eq!(model.heard(2).len(), 2);
+}

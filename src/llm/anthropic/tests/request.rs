@@ -100,6 +100,27 @@ fn a_call_without_tools_keeps_the_tools_and_forbids_their_use() {
 }
 
 #[test]
+fn calls_of_tools_that_are_gone_keep_their_names_declared() {
+    let history = [
+        user("Go"),
+        assistant([call("1", "docs.search", ""), call("2", "f", ""), call("3", "f", "")]),
+        tool("1", "x", ResultState::Success),
+        tool("2", "x", ResultState::Success),
+        tool("3", "x", ResultState::Success),
+    ];
+    let sent = body(&wire(Value::Null), &request(history.clone()));
+    let gone = json!([
+        {"name": "docs_search_a7e557a3", "input_schema": {"type": "object"}},
+        {"name": "f", "input_schema": {"type": "object"}},
+    ]);
+    assert_eq!((&sent["tools"], &sent["tool_choice"]), (&gone, &json!({"type": "none"})));
+    let parameters = json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]});
+    let sent = body(&wire(parameters), &request(history));
+    assert_eq!(sent["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(sent.get("tool_choice"), None);
+}
+
+#[test]
 fn parameters_go_over_our_own_members_and_a_null_takes_one_out() {
     let parameters = json!({
         "max_tokens": 100,
@@ -416,6 +437,28 @@ fn without_thinking_the_turn_in_progress_has_none() {
     assert_eq!(messages(budget(), mixed)[3]["content"], called);
     let disabled = json!({"thinking": {"type": "disabled"}});
     assert_eq!(messages(disabled, signed)[1]["content"], called);
+}
+
+#[test]
+fn thinking_that_a_client_keeps_behind_its_calls_goes_before_them() {
+    let history = [
+        user("Go"),
+        assistant([thought("a", Some("anthropic.signature:a")), said("I look.")]),
+        assistant([call("1", "f", "{}"), call("2", "f", "{}")]),
+        assistant([thought("b", Some("anthropic.signature:b"))]),
+        tool("1", "done", ResultState::Success),
+        tool("2", "done", ResultState::Success),
+    ];
+    assert_eq!(
+        messages(budget(), history)[1]["content"],
+        json!([
+            {"type": "thinking", "thinking": "a", "signature": "a"},
+            text("I look."),
+            {"type": "thinking", "thinking": "b", "signature": "b"},
+            {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+            {"type": "tool_use", "id": "2", "name": "f", "input": {}},
+        ])
+    );
 }
 
 #[test]

@@ -306,6 +306,38 @@ fn an_error_in_the_stream_ends_it_by_its_kind_without_its_words() {
 }
 
 #[test]
+fn an_error_without_its_frame_is_one() {
+    let cause = "the answer holds an error, type overloaded_error".to_owned();
+    let error = ModelError { kind: ModelErrorKind::Unavailable, cause };
+    let bare = json!({"error": {"type": "overloaded_error", "message": "x"}});
+    assert_eq!(broken(&format!("{START}data: {bare}")), (vec![], error.clone()));
+    assert_eq!(broken(&format!("event: error\ndata: {bare}")), (vec![], error));
+}
+
+#[test]
+fn thinking_ends_at_the_latest_where_another_block_begins() {
+    let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let stream = [
+        start(0, json!({"type": "thinking", "thinking": "hm"})),
+        start(1, json!({"type": "thinking", "thinking": ""})),
+        start(2, json!({"type": "text", "text": "So."})),
+        start(2, json!({"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}})),
+        json!({"type": "message_stop"}),
+    ];
+    let stream: String = stream.iter().map(|data| format!("data: {data}\n\n")).collect();
+    let expected = [
+        thought("hm"),
+        thinking_end(None),
+        said("So."),
+        self::start(0, "t", "f"),
+        delta(0, r#"{"a":1}"#),
+        end(0),
+        ModelEvent::Finish(FinishReason::ToolCalls),
+    ];
+    assert_eq!(events(&stream), expected);
+}
+
+#[test]
 fn data_that_is_no_json_ends_the_answer() {
     let cause = "the answer is data that is not JSON".to_owned();
     let error = ModelError { kind: ModelErrorKind::Other, cause };

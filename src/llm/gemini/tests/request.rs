@@ -260,6 +260,23 @@ fn signatures_go_back_unmodified_on_their_parts_and_foreign_ones_do_not() {
 }
 
 #[test]
+fn the_signature_of_a_text_finds_it_across_its_calls() {
+    let history = [
+        user("Go"),
+        assistant([said("I look."), call("1", "f", "{}")]),
+        assistant([thought("", Some("gemini.part-signature:s"))]),
+        tool("1", "x", ResultState::Success),
+    ];
+    assert_eq!(
+        contents("gemini-2.5-flash", history)[1]["parts"],
+        json!([
+            {"text": "I look.", "thoughtSignature": "s"},
+            {"functionCall": {"id": "1", "name": "f", "args": {}}},
+        ])
+    );
+}
+
+#[test]
 fn models_that_insist_on_signatures_are_told_of_calls_that_have_none() {
     let history = [
         user("Earlier"),
