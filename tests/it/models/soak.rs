@@ -26,8 +26,8 @@ fn another_round(request: &Request) -> Answer {
     }
     let (id, arguments) = (format!("c{rounds}"), format!(r#"{{"round":{rounds}}}"#));
     openai::answer([
-        openai::call(0, &id, "add", &arguments[..4]),
-        openai::arguments(0, &arguments[4..]),
+        openai::call(0, &id, "add", arguments.split_at(4).0),
+        openai::arguments(0, arguments.split_at(4).1),
         openai::finish("tool_calls"),
     ])
 }
