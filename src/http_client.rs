@@ -157,10 +157,13 @@ fn proxies(variable: impl Fn(&str) -> Option<String>) -> Vec<Proxy> {
         Some(hosts) => format!("{hosts},{LOOPBACK}"),
         None => LOOPBACK.to_owned(),
     };
-    let kinds: [(&str, fn(String) -> reqwest::Result<Proxy>); 3] =
-        [("HTTPS_PROXY", Proxy::https), ("HTTP_PROXY", Proxy::http), ("ALL_PROXY", Proxy::all)];
-    let named = kinds.into_iter().filter_map(|(name, kind)| {
-        let proxy = kind(set(name)?);
+    let made = [
+        ("HTTPS_PROXY", set("HTTPS_PROXY").map(Proxy::https)),
+        ("HTTP_PROXY", set("HTTP_PROXY").map(Proxy::http)),
+        ("ALL_PROXY", set("ALL_PROXY").map(Proxy::all)),
+    ];
+    let named = made.into_iter().filter_map(|(name, proxy)| {
+        let proxy = proxy?;
         if proxy.is_err() {
             // The value may hold a password.
             tracing::warn!(variable = name, "the variable is no URL of a proxy and is ignored");

@@ -108,7 +108,10 @@ fn follows_from(error: &BuildError, faults: &[ConfigError]) -> bool {
     if within(&error.path, "agentscope.agui") {
         return paths.any(|path| !path.contains('.') || is_member(path, "agentscope"));
     }
-    paths.any(|path| within(path, &error.path))
+    // What cannot be read has no place in the list of tools that a factory counts.
+    let (list, _) = error.path.split_once('[').unwrap_or((&error.path, ""));
+    let place = if list.ends_with(".tools") { list } else { &error.path };
+    paths.any(|path| within(path, place))
 }
 
 /// Whether `path` is a key of the block `block` itself.
@@ -230,6 +233,26 @@ mod tests {
             ]
         );
         assert!(all.ends_with(&end), "{all}");
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_read_shifts_no_other() {
+        let text = "agentscope:\n  models: {q: {model: m}}\n  agents:\n    a:\n      type: react\n      \
+                    model: q\n      tools:\n        - {builtin: calculater}\n        - {http: {name: x, \
+                    url: 'http://x/a/..'}}\n";
+        assert_eq!(
+            messages(text),
+            ["test.yaml:8:21: agentscope.agents.a.tools[0].builtin: expected one of \
+              get_current_time, calculate, update_state, update_plan, ask_user, found `calculater`; \
+              did you mean `calculate`?"]
+        );
+        let text = text.replace("calculater", "calculate");
+        assert_eq!(
+            messages(&text),
+            [
+                "test.yaml:9:18: agentscope.agents.a.tools[1].http: `url` may not have segments of dots"
+            ]
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(super) fn read(entry: &Block<'_>, shared: Shared<'_>, faults: &mut Faults<'_
         parallel_tool_calls: entry
             .boolean("parallel-tool-calls")
             .unwrap_or(default.parallel_tool_calls),
-        permission: permission::read(&entry.block("permission"), &tools, &subagents, faults),
+        permission: permission::read(entry, &tools, &subagents, faults),
         max_subagent_depth: entry
             .integer("max-subagent-depth")
             .unwrap_or(default.max_subagent_depth),

@@ -229,6 +229,7 @@ fn urls_of_tools_that_cannot_be_filled() {
     {
         assert_eq!(url(bad), at("expected an address such as `https://example.com/path`"), "{bad}");
     }
+    assert_eq!(url("http://x/{city}#y"), at("a request has no fragment (`#`)"));
     let told = agent(
         "      model: qwen\n      tools: [{http: {name: x, url: 'http://x', method: HEAD}}]\n",
     );
@@ -266,6 +267,21 @@ fn rules_of_permission_that_hold_for_nothing() {
             "test.yaml:10:87: permission.allow[7]: the same rule stands under `deny` already",
             "test.yaml:11:15: permission.ask[0]: the same rule stands under `deny` already",
             "test.yaml:11:18: permission.ask[1]: the same rule stands under `deny` already",
+        ]
+    );
+}
+
+#[test]
+fn a_tool_that_cannot_be_read_gives_no_other_error() {
+    assert_eq!(
+        agent(
+            "      model: qwen\n      tools: [{builtin: calculater}]\n      permission: {allow: \
+             ['builtin:calculate', ':']}\n"
+        ),
+        [
+            "test.yaml:7:25: tools[0].builtin: expected one of get_current_time, calculate, \
+             update_state, update_plan, ask_user, found `calculater`; did you mean `calculate`?",
+            "test.yaml:8:48: permission.allow[1]: a rule is `tool` or `source:tool`",
         ]
     );
 }

@@ -209,13 +209,12 @@ fn does_not_fit(fault: &str) -> AgentError {
 pub(super) fn accepted_rules<'a>(
     answers: &Answers<'a>,
 ) -> impl Iterator<Item = (&'a str, &'a [Value])> + use<'a> {
-    answers.own().filter(|decision| !decision.settled).filter_map(|decision| {
-        match &decision.verdict {
-            Verdict::Approved { call, rules, .. } if !rules.is_empty() => {
-                Some((call.name.as_str(), rules.as_slice()))
-            }
-            _ => None,
+    // Those of settled calls too: a run that failed has kept nothing.
+    answers.own().filter_map(|decision| match &decision.verdict {
+        Verdict::Approved { call, rules, .. } if !rules.is_empty() => {
+            Some((call.name.as_str(), rules.as_slice()))
         }
+        _ => None,
     })
 }
 

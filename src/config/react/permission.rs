@@ -9,20 +9,24 @@ use crate::config::{
     tree::{Block, Faults},
 };
 
-/// Reads the block. Of two lists that name a tool, the first of `deny`, `ask` and `allow` counts;
+/// Reads the key. Of two lists that name a tool, the first of `deny`, `ask` and `allow` counts;
 /// the same rule in two of them says nothing.
 pub(super) fn read(
-    block: &Block<'_>,
+    entry: &Block<'_>,
     tools: &[ToolConfig],
     subagents: &[String],
     faults: &mut Faults<'_>,
 ) -> PermissionConfig {
+    let block = entry.block("permission");
+    // Where a tool could not be read, there is no telling what a rule may name.
+    let is_known = !faults.within(&entry.at("tools")) && !faults.within(&entry.at("subagents"));
+    let sources = is_known.then(|| sources(tools, subagents));
     let mut seen: Vec<(&str, &str)> = Vec::new();
     let mut rules = |list: &'static str, faults: &mut Faults<'_>| -> Vec<String> {
         let rules = block.texts(list).unwrap_or_default();
         for (at, rule) in &rules {
             let path = item(&block.at(list), *at);
-            if let Some(message) = rule_fault(rule, &path, tools, subagents) {
+            if let Some(message) = rule_fault(rule, &path, sources.as_ref()) {
                 faults.value(&path, message);
             } else if let Some((_, other)) = seen.iter().find(|(seen, _)| seen == rule) {
                 faults.value(&path, format!("the same rule stands under `{other}` already"));
@@ -32,7 +36,7 @@ pub(super) fn read(
         rules.into_iter().map(|(_, rule)| rule.to_owned()).collect()
     };
     let (deny, ask, allow) = (rules("deny", faults), rules("ask", faults), rules("allow", faults));
-    PermissionConfig { mode: mode(block), allow, ask, deny }
+    PermissionConfig { mode: mode(&block), allow, ask, deny }
 }
 
 fn mode(block: &Block<'_>) -> PermissionMode {
@@ -46,32 +50,25 @@ fn mode(block: &Block<'_>) -> PermissionMode {
 }
 
 /// What is wrong with a rule. Which tools an MCP server has is not known here.
-fn rule_fault(
-    rule: &str,
-    path: &str,
-    tools: &[ToolConfig],
-    subagents: &[String],
-) -> Option<String> {
+fn rule_fault(rule: &str, path: &str, sources: Option<&Sources<'_>>) -> Option<String> {
     let (source, tool) = rule.split_once(':').map_or((None, rule), |(s, t)| (Some(s), t));
     if tool.is_empty() || source.is_some_and(str::is_empty) {
         return Some("a rule is `tool` or `source:tool`".to_owned());
     }
-    let source = source?;
-    let named = sources(tools, subagents);
+    let (source, named) = (source?, sources?);
     let Some(names) = named.get(source) else {
         let (what, plural) = ("source of tools", "sources of this agent");
-        return Some(no_such(what, plural, source, path, named.into_keys()));
+        return Some(no_such(what, plural, source, path, named.keys().copied()));
     };
     (OTHER_SOURCES.contains(&source) && !names.contains(&tool))
         .then(|| no_such("tool", "tools of this source", tool, path, names.iter().copied()))
 }
 
 /// The sources of an agent's tools, and what is known of their tools.
-fn sources<'a>(
-    tools: &'a [ToolConfig],
-    subagents: &'a [String],
-) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+type Sources<'a> = BTreeMap<&'a str, Vec<&'a str>>;
+
+fn sources<'a>(tools: &'a [ToolConfig], subagents: &'a [String]) -> Sources<'a> {
+    let mut sources = Sources::new();
     for tool in tools {
         sources.entry(tool.source()).or_default().extend(tool.name());
     }

@@ -212,6 +212,9 @@ fn template_fault(url: &str, parameters: &Value, path: &str) -> Option<String> {
     if let Some(fault) = endpoint::url_fault(&fixed.join("x")) {
         return Some(fault.to_owned());
     }
+    if url.contains('#') {
+        return Some("a request has no fragment (`#`)".to_owned());
+    }
     let host_ends = |part: &&str| {
         part.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#']))
     };

@@ -316,7 +316,7 @@ async fn without_runs_a_drain_is_the_end() {
     let mut server = Harness::start();
     // One that waits for its next request, one that has half of its first head, one without any.
     let mut kept = server.sent(&get("/healthz")).await;
-    until(&mut kept, "\r\n\r\nok").await;
+    until(&mut kept, r#"{"status":"ready"}"#).await;
     let mut half = server.sent("GET /healthz HTTP/1.1\r\n").await;
     let mut silent = server.connection(1);
     tokio::task::yield_now().await;
@@ -332,7 +332,7 @@ async fn without_runs_a_drain_is_the_end() {
 async fn a_drain_refuses_new_runs_and_lets_the_others_end() {
     let mut server = Harness::start();
     let mut kept = server.sent(&get("/readyz")).await;
-    let ready = until(&mut kept, "\r\n\r\nok").await;
+    let ready = until(&mut kept, r#"{"status":"ready"}"#).await;
     assert_eq!(answer(&ready), ["HTTP/1.1 200 OK"]);
     let mut stream = server.sent(&post("short", "t")).await;
     let began = Instant::now();

@@ -222,7 +222,7 @@ async fn both_ask() -> (TestServer, Endpoint, Endpoint, Vec<Value>) {
 
 #[tokio::test]
 async fn two_invocations_of_one_agent_ask_and_each_gets_its_own_answer() {
-    let (server, _, tools, first) = both_ask().await;
+    let (server, _model, tools, first) = both_ask().await;
     let before = started(&first);
     let [(Some("c1"), one, None), (Some("c2"), two, None)] = before[..] else {
         panic!("{first:#?}")
@@ -253,7 +253,6 @@ async fn two_invocations_of_one_agent_ask_and_each_gets_its_own_answer() {
     assert_eq!(of_call("c2"), r#"tool k: /wipe {"disk":"other"}"#);
     assert_eq!(results.len(), 4);
     assert_eq!(got.last(), Some(&events::success("t", "r2")));
-    assert_eq!(super::said(&got).ends_with("Both."), true);
 }
 
 #[tokio::test]
@@ -280,8 +279,11 @@ async fn a_childs_approved_call_runs_once_though_the_run_failed_behind_it() {
     let got = server.run("/agui/a", &resume("r3")).await;
     assert_eq!(got.last(), Some(&events::success("t", "r3")));
     assert_eq!(tools.bodies(), [json!({"disk": "one"})]);
-    let told = results(&got).into_iter().find(|result| result.0 == "c1").map(|result| result.2);
-    assert_eq!(told, Some(r#"tool k: /wipe {"disk":"one"}"#));
+    // The child had done its task, and its parent knows it.
+    let told = results(&broken).into_iter().find(|result| result.0 == "c1");
+    assert_eq!(told, Some(("c1", None, r#"tool k: /wipe {"disk":"one"}"#, None)));
+    let last = openai::lines(model.bodies().last().unwrap());
+    assert_eq!(last.last().unwrap(), r#"tool c1: tool k: /wipe {"disk":"one"}"#);
 }
 
 #[tokio::test]
@@ -316,13 +318,12 @@ async fn an_ask_two_levels_down_suspends_all_above_it_and_goes_on_there() {
     assert_eq!(tools.bodies(), [json!({"disk": "x"})]);
     assert_eq!(got.last(), Some(&events::success("t", "r2")));
     let last = openai::lines(model.bodies().last().unwrap());
-    let nested = format!("tool c1: {0}{0}/wipe {{\"disk\":\"x\"}}", "");
-    assert!(last.last().unwrap().ends_with(r#"/wipe {"disk":"x"}"#), "{last:?} {nested}");
+    assert_eq!(last.last().unwrap(), r#"tool c1: tool c1: tool c1: /wipe {"disk":"x"}"#);
 }
 
 #[tokio::test]
 async fn rules_that_a_person_accepts_for_a_child_hold_for_the_thread() {
-    let (server, _, tools, first) = both_ask().await;
+    let (server, _model, tools, first) = both_ask().await;
     let interrupts = first.last().unwrap()["outcome"]["interrupts"].clone();
     let answers: Vec<(&str, Value)> = interrupts
         .as_array()

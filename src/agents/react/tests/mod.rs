@@ -2,6 +2,7 @@
 //! closures, events as short lines.
 
 mod asks;
+mod build;
 mod resumes;
 mod rounds;
 mod stops;

@@ -309,7 +309,9 @@ fn thinking_goes_back_within_a_turn_that_calls_tools() {
     };
     let assistant = |extra: Option<(&str, Value)>| {
         let mut told = json!({"role": "assistant", "content": null});
-        extra.map(|(name, value)| told[name] = value);
+        if let Some((name, value)) = extra {
+            told[name] = value;
+        }
         told["tool_calls"] = json!([{"id": "a", "type": "function",
             "function": {"name": "f", "arguments": "{}"}}]);
         told
