@@ -13,6 +13,7 @@ mod isolation;
 mod media;
 mod openai;
 mod reasoning;
+mod rounds;
 mod soak;
 mod unicode;
 mod usage;
@@ -58,6 +59,11 @@ impl Setup {
     fn agent(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0["agentscope"]["agents"]["a"][key] = value.into();
         self
+    }
+
+    /// Tools run one by one: side by side, the quicker one is told first.
+    fn one_by_one(self) -> Self {
+        self.agent("parallel-tool-calls", false)
     }
 
     /// A key of the model.
