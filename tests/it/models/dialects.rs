@@ -352,3 +352,29 @@ async fn an_error_in_the_stream_ends_the_run_with_its_own_kind() {
         );
     }
 }
+
+#[tokio::test]
+async fn answers_may_come_byte_by_byte() {
+    for dialect in Dialect::ALL {
+        let answer = dialect.answer(&[
+            Piece::Thinking(&["你", "好"]),
+            Piece::Text(&["😀", "é"]),
+            Piece::Call("c1", "paint", r#"{"c":"青"}"#),
+        ]);
+        let model = Endpoint::answers([answer.bytewise()]).await;
+        let server = Setup::at(dialect, &model.url()).serve().await;
+        let mut input = input("t", "r");
+        input["tools"] = json!([super::frontend("paint")]);
+        let events = server.run("/agui/a", &input).await;
+        let call = id_of_call(&events);
+        let expected = events::run(
+            events::started("t", "r"),
+            [
+                events::text("id-1", &["😀", "é"]),
+                events::call("id-1", &call, "paint", &[r#"{"c":"青"}"#]),
+            ],
+            events::pending(&[&call]),
+        );
+        assert_eq!(events, expected, "{dialect:?}");
+    }
+}

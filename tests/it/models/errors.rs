@@ -1,12 +1,13 @@
 //! Failures of a model: told by their kind, and nothing of their words.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Setup, events};
 use crate::support::{
     input,
     log::Captured,
     model::{Answer, Endpoint, Refusing, dialect::Dialect, openai},
+    server::checked,
 };
 
 #[tokio::test]
@@ -39,13 +40,9 @@ async fn what_a_model_says_of_a_failure_reaches_neither_clients_nor_the_log() {
     let setup = Setup::new(&model).model("api-key", "sk-test-ABCDEF123");
     let server = setup.serve().await;
     let request = server.post("/agui/a").header("X-Request-Id", "request-7");
-    let body = request.json(&input("t", "r")).send().await.unwrap().text().await.unwrap();
+    let input = input("t", "r");
+    let events = checked(request.json(&input).send().await.unwrap(), &input).await;
     let error = events::error("MODEL_AUTH_ERROR", "The model refused the server's credentials.");
-    let events: Vec<Value> = body
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect();
     assert_eq!(events, events::failed([], error));
     assert_eq!(model.request(0).await.header("authorization"), Some("Bearer sk-test-ABCDEF123"));
     // The failure can be found under the request, with its status and without the key.
