@@ -114,6 +114,8 @@ impl ProviderError {
             }
             Some(kind) => kind,
             None if self.says_too_long() => ModelErrorKind::ContextExceeded,
+            // A server that fails is no limit and no wrong key, whatever it calls itself.
+            None if status.is_some_and(|status| status.is_server_error()) => ModelErrorKind::Other,
             None => match self.word() {
                 Some(Word::Limited) => ModelErrorKind::RateLimited { retry_after: None },
                 // 400 with a word about keys is what Gemini says, 400 about time nobody.

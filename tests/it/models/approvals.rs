@@ -64,7 +64,7 @@ async fn a_failure_behind_an_approved_call_does_not_execute_it_again() {
 
 #[tokio::test]
 async fn what_failed_before_the_call_leaves_the_interrupt_open() {
-    let (server, _, tools) = asking([openai::says(&["wiped"])]).await;
+    let (server, _model, tools) = asking([openai::says(&["wiped"])]).await;
     let id = ask(&server).await;
     // Arguments that the tool's schema refuses: nothing ran.
     let edited = json!({"approved": true, "editedArgs": [1]});

@@ -170,7 +170,7 @@ async fn a_call_of_the_front_end_is_left_to_it() {
 
 #[tokio::test]
 async fn an_old_front_end_is_told_no_outcome() {
-    let (server, _) = paints(|setup| setup).await;
+    let (server, _model) = paints(|setup| setup).await;
     let mut input = able(input("t", "r"));
     input.as_object_mut().unwrap().shift_remove("protocolVersion");
     let mut end = events::success("t", "r");

@@ -6,9 +6,9 @@ use super::{Setup, events, posts, tools};
 use crate::support::{
     input,
     model::{
-        Answer, Endpoint, anthropic,
+        Answer, Endpoint, Refusing, anthropic,
         dialect::{Dialect, Piece, Usage},
-        gemini, refusing,
+        gemini,
     },
 };
 
@@ -74,7 +74,11 @@ async fn a_tool_is_called_and_its_result_goes_back_to_the_model() {
             events::costing(events::success("t", "r"), usage),
         );
         assert_eq!(events, expected, "{dialect:?}");
-        assert_eq!(conversation(dialect, &model.bodies()[1]), expected_conversation(dialect));
+        assert_eq!(
+            conversation(dialect, &model.bodies()[1]),
+            expected_conversation(dialect, &call),
+            "{dialect:?}"
+        );
         assert_eq!(tools.bodies(), [json!({"n": 1})]);
     }
 }
@@ -102,7 +106,7 @@ fn conversation(dialect: Dialect, body: &Value) -> Value {
     }
 }
 
-fn expected_conversation(dialect: Dialect) -> Value {
+fn expected_conversation(dialect: Dialect, call: &str) -> Value {
     let (arguments, result) = (json!({"n": 1}), r#"/add {"n":1}"#);
     match dialect {
         Dialect::OpenAi => json!([
@@ -128,10 +132,10 @@ fn expected_conversation(dialect: Dialect) -> Value {
         Dialect::Gemini => json!([
             {"role": "user", "parts": [{"text": "hello"}]},
             {"role": "model", "parts": [
-                {"text": "wait"}, {"functionCall": {"name": "add", "args": arguments}},
+                {"text": "wait"}, {"functionCall": {"id": call, "name": "add", "args": arguments}},
             ]},
             {"role": "user", "parts": [
-                {"functionResponse": {"name": "add", "response": {"output": result}}},
+                {"functionResponse": {"id": call, "name": "add", "response": {"result": result}}},
             ]},
         ]),
     }
@@ -177,7 +181,8 @@ async fn each_kind_of_failure_has_its_code() {
                 "{dialect:?} {status}"
             );
         }
-        let server = Setup::at(dialect, &refusing().await).serve().await;
+        let refusing = Refusing::new();
+        let server = Setup::at(dialect, &refusing.url()).serve().await;
         assert_eq!(
             server.run("/agui/a", &input("t", "r")).await,
             events::failed([], events::error(away.0, away.1)),
@@ -313,8 +318,8 @@ async fn anthropic_streams_arguments_as_they_form_between_pings() {
                     events::call_start("id-1", "toolu_1", "add"),
                     events::args("toolu_1", "{\"a\""),
                     events::args("toolu_1", ": 1}"),
-                    events::call_end("toolu_1"),
                     events::call_start("id-1", "toolu_2", "add"),
+                    events::call_end("toolu_1"),
                     events::call_end("toolu_2"),
                 ],
                 events::result("id-2", "toolu_1", r#"/add {"a":1}"#),
@@ -345,5 +350,31 @@ async fn an_error_in_the_stream_ends_the_run_with_its_own_kind() {
             events::failed([events::text("id-1", &["half"])], error),
             "{dialect:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn answers_may_come_byte_by_byte() {
+    for dialect in Dialect::ALL {
+        let answer = dialect.answer(&[
+            Piece::Thinking(&["你", "好"]),
+            Piece::Text(&["😀", "é"]),
+            Piece::Call("c1", "paint", r#"{"c":"青"}"#),
+        ]);
+        let model = Endpoint::answers([answer.bytewise()]).await;
+        let server = Setup::at(dialect, &model.url()).serve().await;
+        let mut input = input("t", "r");
+        input["tools"] = json!([super::frontend("paint")]);
+        let events = server.run("/agui/a", &input).await;
+        let call = id_of_call(&events);
+        let expected = events::run(
+            events::started("t", "r"),
+            [
+                events::text("id-1", &["😀", "é"]),
+                events::call("id-1", &call, "paint", &[r#"{"c":"青"}"#]),
+            ],
+            events::pending(&[&call]),
+        );
+        assert_eq!(events, expected, "{dialect:?}");
     }
 }

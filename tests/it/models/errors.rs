@@ -1,12 +1,13 @@
 //! Failures of a model: told by their kind, and nothing of their words.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Setup, events};
 use crate::support::{
     input,
     log::Captured,
-    model::{Answer, Endpoint, dialect::Dialect, openai, refusing},
+    model::{Answer, Endpoint, Refusing, dialect::Dialect, openai},
+    server::checked,
 };
 
 #[tokio::test]
@@ -24,7 +25,8 @@ async fn a_model_that_gives_no_answer_is_an_error_in_a_stream_that_began() {
         assert_eq!(events, events::failed([], events::error(code, message)));
         assert_eq!(model.requests().len(), 1);
     }
-    let server = Setup::at(Dialect::OpenAi, &refusing().await).serve().await;
+    let refusing = Refusing::new();
+    let server = Setup::at(Dialect::OpenAi, &refusing.url()).serve().await;
     let error = events::error("MODEL_UNAVAILABLE", "The model cannot be reached.");
     assert_eq!(server.run("/agui/a", &input("t", "r")).await, events::failed([], error));
 }
@@ -36,14 +38,11 @@ async fn what_a_model_says_of_a_failure_reaches_neither_clients_nor_the_log() {
     let refused = || openai::failure(401, &json!({"message": message}));
     let model = Endpoint::answers([refused()]).await;
     let setup = Setup::new(&model).model("api-key", "sk-test-ABCDEF123");
-    let request = setup.serve().await.post("/agui/a").header("X-Request-Id", "request-7");
-    let body = request.json(&input("t", "r")).send().await.unwrap().text().await.unwrap();
+    let server = setup.serve().await;
+    let request = server.post("/agui/a").header("X-Request-Id", "request-7");
+    let input = input("t", "r");
+    let events = checked(request.json(&input).send().await.unwrap(), &input).await;
     let error = events::error("MODEL_AUTH_ERROR", "The model refused the server's credentials.");
-    let events: Vec<Value> = body
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect();
     assert_eq!(events, events::failed([], error));
     assert_eq!(model.request(0).await.header("authorization"), Some("Bearer sk-test-ABCDEF123"));
     // The failure can be found under the request, with its status and without the key.
@@ -56,8 +55,8 @@ async fn what_a_model_says_of_a_failure_reaches_neither_clients_nor_the_log() {
 #[tokio::test]
 async fn where_a_model_is_that_nobody_reaches_is_told_to_the_log_alone() {
     let log = Captured::at(tracing::Level::WARN);
-    let url = refusing().await;
-    let server = Setup::at(Dialect::OpenAi, &url).serve().await;
+    let refusing = Refusing::new();
+    let server = Setup::at(Dialect::OpenAi, &refusing.url()).serve().await;
     let error = events::error("MODEL_UNAVAILABLE", "The model cannot be reached.");
     assert_eq!(server.run("/agui/a", &input("t", "r")).await, events::failed([], error));
     assert!(!log.text().contains("sk-test"), "{}", log.text());

@@ -17,7 +17,10 @@ mod soak;
 mod unicode;
 mod usage;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::{runtime::Handle, task::yield_now, time::timeout};
 
 use super::support::{
     model::{Answer, Endpoint, dialect::Dialect},
@@ -159,6 +162,21 @@ fn raised(events: &[Value]) -> Vec<&str> {
     assert_eq!(last["outcome"]["type"], "interrupt", "{last}");
     let interrupts = last["outcome"]["interrupts"].as_array().unwrap();
     interrupts.iter().map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+/// Tasks of this test's runtime.
+fn tasks() -> usize {
+    Handle::current().metrics().num_alive_tasks()
+}
+
+/// Resolves when no more tasks are left than these.
+async fn settled(tasks: usize) {
+    let settled = async {
+        while self::tasks() > tasks {
+            yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), settled).await.unwrap();
 }
 
 /// Events as front ends see them.

@@ -78,7 +78,7 @@ async fn fragments_that_name_their_call_by_its_index_alone_find_it() {
     let tool = |name: &str| {
         json!({"type": "function", "function": {
             "name": name, "description": format!("Does {name}."),
-            "parameters": {"type": "object"},
+            "parameters": {"type": "object", "properties": {}},
         }})
     };
     let mut request = json!({
@@ -90,7 +90,7 @@ async fn fragments_that_name_their_call_by_its_index_alone_find_it() {
     });
     assert_eq!(requests[0], request);
     request["messages"].as_array_mut().unwrap().extend([
-        json!({"role": "assistant", "tool_calls": [
+        json!({"role": "assistant", "content": null, "tool_calls": [
             function("A", "add", r#"{"a":1}"#), function("B", "sub", r#"{"b":2}"#),
         ]}),
         json!({"role": "tool", "tool_call_id": "A", "content": r#"/add {"a":1}"#}),

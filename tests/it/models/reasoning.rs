@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Setup, answered, events, frontend, posts, result, tools, user, with};
+use super::{Setup, answered, called, events, frontend, posts, result, tools, user, with};
 use crate::support::{
     input,
     log::Captured,
@@ -58,14 +58,13 @@ async fn a_signature_comes_back_to_its_provider_as_it_was() {
 }
 
 #[tokio::test]
-async fn memory_keeps_what_clients_are_not_shown() {
+async fn memory_gives_thinking_back_with_its_signature() {
     let answers =
         [signed(anthropic::text(1, &["yes"]), "end_turn"), Dialect::Anthropic.says(&["x"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
-    let events = server.run("/agui/a", &input("t", "r")).await;
-    assert_eq!(events, events::whole([events::text("id-1", &["yes"])]));
+    let server = setup.agui("enable-reasoning", true).serve().await;
+    server.run("/agui/a", &input("t", "r")).await;
     server.run("/agui/a", &with("t", "r2", &[user("u2", "go on")])).await;
     let assistant = &model.bodies()[1]["messages"][1];
     assert_eq!(assistant["content"], json!([thought(), {"type": "text", "text": "yes"}]));
@@ -97,7 +96,7 @@ async fn hidden_thinking_comes_back_whole() {
     let answers = [anthropic::answer(frames), Dialect::Anthropic.says(&["x"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
+    let server = setup.agui("enable-reasoning", true).serve().await;
     server.run("/agui/a", &input("t", "r")).await;
     server.run("/agui/a", &with("t", "r2", &[user("u2", "go on")])).await;
     assert_eq!(
@@ -123,10 +122,10 @@ async fn the_signature_of_a_call_comes_back_with_the_call() {
         artefacts,
         [&json!({
             "type": "REASONING_ENCRYPTED_VALUE", "subtype": "tool-call",
-            "entityId": start["toolCallId"], "encryptedValue": format!("gemini.thoughtSignature:{SIGNATURE}"),
+            "entityId": start["toolCallId"], "encryptedValue": format!("gemini.signature:{SIGNATURE}"),
         })]
     );
-    let function = json!({"name": "add", "args": {"n": 1}});
+    let function = json!({"id": start["toolCallId"], "name": "add", "args": {"n": 1}});
     assert_eq!(
         model.bodies()[1]["contents"][1],
         json!({"role": "model", "parts": [
@@ -159,7 +158,7 @@ async fn thinking_before_a_call_of_the_front_end_is_there_when_it_answers() {
     let answers = [signed(call, "tool_use"), Dialect::Anthropic.says(&["done"])];
     let model = Endpoint::answers(answers).await;
     let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", true);
-    let server = setup.serve().await;
+    let server = setup.agui("enable-reasoning", true).serve().await;
     let mut first = input("t", "r");
     first["tools"] = json!([frontend("paint")]);
     server.run("/agui/a", &first).await;
@@ -171,4 +170,44 @@ async fn thinking_before_a_call_of_the_front_end_is_there_when_it_answers() {
         model.bodies()[1]["messages"][1],
         json!({"role": "assistant", "content": [thought(), call]})
     );
+}
+
+/// The conversation of a client whose tool was called behind thinking that it may not see.
+fn transcript(thread: &str) -> Value {
+    let messages =
+        [user("u1", "hello"), called("id-1", "c1", "paint", "{}"), result("x1", "c1", "ok")];
+    let mut input = with(thread, "r2", &messages);
+    input["tools"] = json!([frontend("paint")]);
+    input
+}
+
+#[tokio::test]
+async fn thinking_that_no_client_may_see_is_there_when_the_front_end_answers() {
+    let thinking = json!({"type": "enabled", "budget_tokens": 1024});
+    let call = json!({"type": "tool_use", "id": "c1", "name": "paint", "input": {}});
+    for memory in [true, false] {
+        let calls = anthropic::call(1, "c1", "paint", &["{}"]);
+        let says = || Dialect::Anthropic.says(&["done"]);
+        let model = Endpoint::answers([signed(calls, "tool_use"), says(), says()]).await;
+        let setup = Setup::at(Dialect::Anthropic, &model.url()).agui("server-side-memory", memory);
+        let server = setup.model("parameters", json!({"thinking": thinking})).serve().await;
+        let mut input = input("t", "r");
+        input["tools"] = json!([frontend("paint")]);
+        let events = server.run("/agui/a", &input).await;
+        let painting = events::call("id-1", "c1", "paint", &["{}"]);
+        let pending = events::pending(&["c1"]);
+        assert_eq!(events, events::run(events::started("t", "r"), [painting], pending));
+        // The second thread never had that thinking, and the provider refuses thinking where the
+        // turn did not begin with some.
+        for (thread, content, thinks) in
+            [("t", json!([thought(), call]), thinking.clone()), ("t2", json!([call]), Value::Null)]
+        {
+            let events = server.run("/agui/a", &transcript(thread)).await;
+            assert_eq!(events.last(), Some(&events::success(thread, "r2")));
+            let bodies = model.bodies();
+            let body = bodies.last().unwrap();
+            assert_eq!(body["thinking"], thinks, "{thread} {memory}");
+            assert_eq!(body["messages"][1], json!({"role": "assistant", "content": content}));
+        }
+    }
 }

@@ -16,7 +16,11 @@ use std::{
 };
 
 use serde_json::Value;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::watch,
+    task::JoinSet,
+};
 
 pub(crate) use answer::{Answer, Frame, Framing, Gate};
 
@@ -141,8 +145,18 @@ impl Shared {
     }
 }
 
-/// The URL of an endpoint that nobody listens at.
-pub(crate) async fn refusing() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+/// A port that refuses every connection: it is taken, and nobody listens.
+pub(crate) struct Refusing(TcpSocket);
+
+impl Refusing {
+    pub(crate) fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self(socket)
+    }
+
+    /// Where a path would begin, without a slash at its end.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.0.local_addr().unwrap())
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::client;
-use super::{Answer, Endpoint, Fate, Framing, Gate, openai, refusing};
+use super::{Answer, Endpoint, Fate, Framing, Gate, Refusing, openai};
 
 async fn post(endpoint: &Endpoint, body: &Value) -> reqwest::Response {
     client().post(format!("{}/v1/x?y=1", endpoint.url())).json(body).send().await.unwrap()
@@ -98,5 +98,5 @@ async fn a_client_that_leaves_is_noticed() {
 
 #[tokio::test]
 async fn nobody_listens_where_nobody_should() {
-    client().get(refusing().await).send().await.unwrap_err();
+    client().get(Refusing::new().url()).send().await.unwrap_err();
 }
