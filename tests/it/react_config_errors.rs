@@ -281,7 +281,7 @@ fn a_tool_that_cannot_be_read_gives_no_other_error() {
         [
             "test.yaml:7:25: tools[0].builtin: expected one of get_current_time, calculate, \
              update_state, update_plan, ask_user, found `calculater`; did you mean `calculate`?",
-            "test.yaml:8:48: permission.allow[1]: a rule is `tool` or `source:tool`",
+            "test.yaml:8:49: permission.allow[1]: a rule is `tool` or `source:tool`",
         ]
     );
 }
