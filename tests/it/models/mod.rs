@@ -42,10 +42,12 @@ impl Setup {
             "provider": dialect.name(), "base-url": format!("{url}{}", dialect.base()), "api-key": "sk-test",
             "model": "m", "max-retries": 0,
         });
+        // A machine that is slow makes no comments between the events.
+        let agui = json!({"heartbeat-interval": 0});
         let agent = json!({"type": "react", "model": "mock", "sys-prompt": "Be brief."});
         Self(json!({
             "server": {},
-            "agentscope": {"agui": {}, "models": {"mock": model}, "agents": {"a": agent}},
+            "agentscope": {"agui": agui, "models": {"mock": model}, "agents": {"a": agent}},
         }))
     }
 
