@@ -66,7 +66,8 @@ pub enum Elicitation {
     /// Declined.
     #[default]
     Decline,
-    /// The run waits, open, for an answer.
+    /// The run ends with the question. The call stays open in this process until the run that
+    /// brings the answer, for the server's timeout at most; a restart loses it.
     Wait,
 }
 

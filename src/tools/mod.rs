@@ -153,11 +153,12 @@ pub trait ToolSource: Send + Sync + 'static {
 
     /// Its tools for a run, once it is ready. `session` names the principal and the thread: what
     /// is kept for one must not serve another.
-    fn tools<'a>(
-        &'a self,
-        session: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<Arc<dyn Tool>>, SourceError>> + Send + 'a>>;
+    fn tools<'a>(&'a self, session: &'a str) -> ToolsFuture<'a>;
 }
+
+/// Resolves to the tools of a source.
+pub type ToolsFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<Arc<dyn Tool>>, SourceError>> + Send + 'a>>;
 
 /// A source has no tools to give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -346,7 +346,7 @@ async fn stderr_goes_to_the_log_with_the_ids_of_the_run() {
     server.stopped().await;
     let log = log.text();
     let lines: Vec<&str> =
-        log.lines().filter_map(|line| Some(line.split_once("command::stderr: ")?.1)).collect();
+        log.lines().filter_map(|line| Some(line.split_once("command::speaker: ")?.1)).collect();
     let ids = format!("request.id=\"{request}\" thread.id=\"t\" run.id=\"r\" agent.id=\"a\"");
     assert_eq!(
         lines,

@@ -332,7 +332,7 @@ async fn without_runs_a_drain_is_the_end() {
 async fn a_drain_refuses_new_runs_and_lets_the_others_end() {
     let mut server = Harness::start();
     let mut kept = server.sent(&get("/readyz")).await;
-    let ready = until(&mut kept, "\r\n\r\nok").await;
+    let ready = until(&mut kept, r#"{"status":"ready"}"#).await;
     assert_eq!(answer(&ready), ["HTTP/1.1 200 OK"]);
     let mut stream = server.sent(&post("short", "t")).await;
     let began = Instant::now();

@@ -4,7 +4,7 @@ use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Durat
 
 use futures_util::{
     StreamExt,
-    future::{BoxFuture, FutureExt},
+    future::{BoxFuture, FusedFuture, FutureExt},
     stream::FuturesUnordered,
 };
 use http::{HeaderName, HeaderValue};
@@ -279,7 +279,9 @@ impl Connection {
         }
         live.tap.gone.cancel();
         close.cancel();
-        timeout(CLOSES_WITHIN, over).await.ok();
+        if !over.is_terminated() {
+            timeout(CLOSES_WITHIN, over).await.ok();
+        }
         if let Some(program) = program {
             program.end().await;
         }

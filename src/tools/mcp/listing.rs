@@ -54,8 +54,8 @@ async fn page(
     peer: &Peer<RoleClient>,
     cursor: Option<String>,
 ) -> Result<(Vec<Value>, Option<String>), ServiceError> {
-    let mut request = ListToolsRequest::default();
-    request.params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+    let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+    let request = ListToolsRequest { params, ..Default::default() };
     let answer = peer.send_request(ClientRequest::ListToolsRequest(request)).await?;
     match answer {
         ServerResult::ListToolsResult(result) => {

@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     future::Future,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -18,7 +17,7 @@ use super::{
 };
 use crate::{
     config::mcp_servers::{McpScope, McpServerConfig},
-    tools::{SourceError, Tool, ToolSource},
+    tools::{SourceError, Tool, ToolSource, ToolsFuture},
 };
 
 /// What never changes.
@@ -173,10 +172,7 @@ impl ToolSource for Source {
         self.0.setup.config.optional
     }
 
-    fn tools<'a>(
-        &'a self,
-        session: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<Arc<dyn Tool>>, SourceError>> + Send + 'a>> {
+    fn tools<'a>(&'a self, session: &'a str) -> ToolsFuture<'a> {
         Box::pin(async move {
             let server = &self.0;
             let failed = |cause| SourceError { source_name: server.setup.name.to_string(), cause };

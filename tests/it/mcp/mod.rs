@@ -1,6 +1,7 @@
 //! Tools of MCP servers: real ones over stdio and over HTTP, the protocol's own makers' and ours.
 
 mod everything;
+mod faults;
 mod raw;
 mod served;
 mod server;

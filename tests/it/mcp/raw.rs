@@ -39,12 +39,17 @@ impl Mcp {
     }
 
     async fn number(&self, session: &str, name: &str) -> Pid {
-        Pid::from_raw(i32::from_str(&self.text(session, name).await).unwrap()).unwrap()
+        process(&self.text(session, name).await)
     }
 }
 
+/// The process of this number.
+pub(super) fn process(number: &str) -> Pid {
+    Pid::from_raw(i32::from_str(number).unwrap()).unwrap()
+}
+
 /// Whether a process is there, or was not waited for.
-fn exists(process: Pid) -> bool {
+pub(super) fn exists(process: Pid) -> bool {
     test_kill_process(process).is_ok()
 }
 

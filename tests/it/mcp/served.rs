@@ -4,6 +4,7 @@ use agentscope_agui::agents::registry::Registry;
 
 use super::{
     everything::{OverHttp, PROGRAM},
+    raw::{exists, process},
     server::{ERAS, Era, Ours, schema},
     *,
 };
@@ -232,6 +233,20 @@ async fn a_tool_that_needs_input_asks_the_person_and_goes_on_with_the_answer() {
         }
         ours.end().await;
     }
+}
+
+#[tokio::test]
+async fn no_program_outlives_the_server() {
+    let answers = [openai::asks("c1", "pid", "{}"), openai::says(&["done"])];
+    let model = Endpoint::answers(answers).await;
+    let mut server = serve(&model, raw_server()).await;
+    let events = server.run("/agui/a", &input("t", "r")).await;
+    assert_eq!(events[4]["type"], "TOOL_CALL_RESULT");
+    let program = process(events[4]["content"].as_str().unwrap());
+    assert!(exists(program));
+    server.tell_to_stop();
+    server.stopped().await;
+    assert!(!exists(program));
 }
 
 #[tokio::test]

@@ -242,7 +242,7 @@ impl Ours {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let ended = stop.clone();
-        let served = tokio::spawn(async move {
+        let served = TaskTracker::new().spawn(async move {
             tokio::select! {
                 served = axum::serve(listener, router) => served.unwrap(),
                 () = ended.cancelled() => {}
@@ -538,7 +538,8 @@ async fn a_server_that_comes_later_or_again_is_connected() {
         let mcp = Mcp::start(config);
         // It is not there yet.
         let source = mcp.servers.get("s").unwrap();
-        let tools = tokio::spawn(async move { source.tools("").await.map(|tools| tools.len()) });
+        let asked = async move { source.tools("").await.map(|tools| tools.len()) };
+        let tools = TaskTracker::new().spawn(asked);
         while mcp.servers.status()["s"] != McpStatus::Failed {
             tokio::task::yield_now().await;
         }
