@@ -63,8 +63,15 @@ fn every_recorded_line_decodes_to_a_known_type_of_its_wire() {
         }
     }
     assert_eq!(counted, 1109);
-    let local_only =
-        [Type::State, Type::Activity, Type::Step, Type::Question, Type::Park, Type::Unknown];
+    let local_only = [
+        Type::State,
+        Type::Activity,
+        Type::Step,
+        Type::Question,
+        Type::Park,
+        Type::Keep,
+        Type::Unknown,
+    ];
     let expected: std::collections::BTreeSet<Type> =
         Type::ALL.iter().copied().filter(|kind| !local_only.contains(kind)).collect();
     assert_eq!(seen, expected);
