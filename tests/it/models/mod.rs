@@ -13,6 +13,7 @@ mod isolation;
 mod media;
 mod openai;
 mod reasoning;
+mod retries;
 mod soak;
 mod unicode;
 mod usage;
