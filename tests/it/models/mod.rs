@@ -14,6 +14,7 @@ mod media;
 mod openai;
 mod reasoning;
 mod rounds;
+mod retries;
 mod soak;
 mod unicode;
 mod usage;
