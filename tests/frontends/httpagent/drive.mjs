@@ -22,8 +22,9 @@
 //   {"resume": ANSWER | [ANSWER, ...]}    answers to the pending interrupts, in their order; a
 //                                         list shorter than that repeats its last answer
 //   {"toolResults": {"tool": "content"}}  a tool message for each pending call
-// and may add "abortAfter": n, which aborts the run from inside the n-th event.
-// ANSWER: "approve" | {"approve": {edited arguments}} | "deny" | {"deny": "reason"}
+// and may add "abortAfter": n, which aborts the run from inside the n-th event, and
+// "forget": true, before which the client drops all its messages.
+// ANSWER: "approve" | {"approve": {edited arguments}} | "always" | "deny" | {"deny": "reason"}
 //       | "cancel" | {"answer": payload}
 //
 // Output: one record per job, in input order.
@@ -95,6 +96,7 @@ async function playStep(agent, job, step, index, previous) {
   if (step.resume !== undefined) {
     parameters.resume = resumeEntries(agent.pendingInterrupts, step.resume);
   }
+  if (step.forget) agent.setMessages([]);
   for (const message of newMessages(step, index, previous)) agent.addMessage(message);
   return recordedRun(agent, run, parameters, () => {
     if (run.events.length === step.abortAfter) agent.abortRun();
