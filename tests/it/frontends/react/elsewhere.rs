@@ -105,15 +105,15 @@ async fn the_clients_tools_are_called_and_answered() {
                 "tool k1: painted",
                 "tool k2: Permission denied by user: no",
             ]),
-        // The person speaks instead: nothing is asked any more, nothing runs.
+        // The person speaks instead: the ask comes all the same, and the words behind its answer.
         talk("beside-an-ask-not-answered", "wiper")
-            .steps([user("Paint and wipe"), user("Leave it")])
+            .steps([user("Paint and wipe"), user("Leave it"), resume("deny")])
             .says([with_ask.clone(), says(&["All right."])])
             .hears([
                 "user: Paint and wipe",
                 r#"assistant: paint({"colour":"blue"}) as k1 | wipe({"disk":"a"}) as k2"#,
                 "tool k1: The call was interrupted before it gave a result.",
-                "tool k2: The call was interrupted before it gave a result.",
+                "tool k2: Permission denied by user",
                 "user: Leave it",
             ]),
         // The person answers and speaks: the ask comes first, the words are not lost.

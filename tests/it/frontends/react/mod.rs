@@ -11,6 +11,7 @@ mod elsewhere;
 mod failures;
 mod memory;
 mod plain;
+mod signatures;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -29,7 +30,7 @@ use super::{
     report,
     server::Server,
 };
-use crate::support::model::{Answer, Endpoint, openai};
+use crate::support::model::{Answer, Endpoint, Frame, dialect::Dialect, openai};
 
 /// A conversation of each client, and what becomes of it elsewhere.
 struct Talk {
@@ -48,7 +49,10 @@ struct Talk {
 /// An answer of a model.
 #[derive(Clone)]
 enum Said {
+    /// Of OpenAI's wire.
     Chunks(Vec<Value>),
+    /// Of any wire.
+    Frames(Vec<Frame>),
     Fails(u16),
 }
 
@@ -316,7 +320,7 @@ fn entry(record: &Record, kind: &str) -> Entry {
 
 /// The next answer of the model of the agent and the thread that the instructions name.
 fn answer(models: &Models, body: &Value) -> Answer {
-    let lines = openai::lines(body);
+    let lines = lines(body);
     let named = lines[0].strip_prefix("system: You are ").unwrap();
     let (named, _) = named.split_once('!').unwrap();
     let (agent, thread) = named.split_once(" on ").unwrap();
@@ -325,8 +329,38 @@ fn answer(models: &Models, body: &Value) -> Answer {
     model.heard.push(lines);
     match model.says.pop_front() {
         Some(Said::Chunks(chunks)) => openai::answer(chunks),
+        Some(Said::Frames(frames)) => Answer::events(frames),
         Some(Said::Fails(status)) => openai::failure(status, &json!({"message": "no"})),
         None => Answer::text(418, "no answer is left"),
+    }
+}
+
+/// The instructions and the messages of a request: a line for each, on the other wires its JSON.
+fn lines(body: &Value) -> Vec<String> {
+    let system = |text: &Value| format!("system: {}", text.as_str().unwrap());
+    let (system, messages) = if body["systemInstruction"].is_object() {
+        (system(&body["systemInstruction"]["parts"][0]["text"]), &body["contents"])
+    } else if body["system"].is_string() {
+        (system(&body["system"]), &body["messages"])
+    } else {
+        return openai::lines(body);
+    };
+    let messages = messages.as_array().unwrap().iter().map(|message| {
+        let mut message = message.clone();
+        leave_out_ids(&mut message);
+        message.to_string()
+    });
+    [system].into_iter().chain(messages).collect()
+}
+
+/// Gemini has no ids, so the server makes them up.
+fn leave_out_ids(message: &mut Value) {
+    for part in message.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten() {
+        for kind in ["functionCall", "functionResponse"] {
+            if let Some(call) = part.get_mut(kind).and_then(Value::as_object_mut) {
+                call.shift_remove("id");
+            }
+        }
     }
 }
 
@@ -342,6 +376,13 @@ fn configuration(models: &Endpoint, tools: &Endpoint, kind: &Kind) -> Value {
         agent.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
         agent
     };
+    let model = |dialect: Dialect| {
+        json!({
+            "provider": dialect.name(), "base-url": format!("{}{}", models.url(), dialect.base()),
+            "api-key": "sk-test", "model": "m", "max-retries": 0,
+        })
+    };
+    let thinks = json!({"enable-reasoning": true});
     let tool = |name: &str, argument: &str| {
         json!({"http": {
             "name": name, "description": format!("Does {name}."), "method": "POST",
@@ -361,10 +402,11 @@ fn configuration(models: &Endpoint, tools: &Endpoint, kind: &Kind) -> Value {
     let (asking, stating) = (json!({"builtin": "ask_user"}), json!({"builtin": "update_state"}));
     json!({"agentscope": {
         "agui": {"server-side-memory": kind.remembers},
-        "models": {"mock": {
-            "base-url": format!("{}/v1", models.url()), "api-key": "sk-test", "model": "m",
-            "max-retries": 0,
-        }},
+        "models": {
+            "mock": model(Dialect::OpenAi),
+            "claude": model(Dialect::Anthropic),
+            "gemini": model(Dialect::Gemini),
+        },
         "agents": {
             "looker": agent("looker", json!({"tools": [look]})),
             "wiper": agent("wiper", json!({"tools": [wipe, look, asking], "permission": asks})),
@@ -381,7 +423,16 @@ fn configuration(models: &Endpoint, tools: &Endpoint, kind: &Kind) -> Value {
             ]})),
             "hasty": agent("hasty", json!({"tools": [look], "max-iters": 2})),
             "thinker": agent("thinker", json!({
-                "tools": [look], "agui": {"enable-reasoning": true},
+                "tools": [look], "agui": thinks,
+            })),
+            "signer": agent("signer", json!({
+                "model": "claude", "tools": [wipe], "permission": asks, "agui": thinks,
+            })),
+            "secretive": agent("secretive", json!({
+                "model": "claude", "tools": [wipe], "permission": asks,
+            })),
+            "sealer": agent("sealer", json!({
+                "model": "gemini", "tools": [wipe], "permission": asks, "agui": thinks,
             })),
             "boss": agent("boss", json!({"subagents": ["worker"]})),
             "worker": agent("worker", json!({

@@ -12,7 +12,7 @@ fn looks(id: &str, at: &str) -> Said {
 }
 
 fn with_usage(said: Said, usage: Value) -> Said {
-    let Said::Chunks(mut chunks) = said else { panic!("no answer") };
+    let Said::Chunks(mut chunks) = said else { panic!("no chunks") };
     chunks.push(openai::usage(usage));
     Said::Chunks(chunks)
 }
