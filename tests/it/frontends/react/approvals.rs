@@ -118,6 +118,12 @@ async fn a_person_approves_edits_and_denies() {
                 "tool k1: wipe is done",
                 "tool k2: now",
             ]),
+        // Model calls are counted over the asks.
+        Talk::new("up-to-the-limit", "hasty")
+            .steps(asked())
+            .steps([resume("approve"), resume("approve")])
+            .says([wipes("k1", "a"), wipes("k2", "b"), says(&["Two."])])
+            .executes([r#"/wipe {"disk":"a"}"#, r#"/wipe {"disk":"b"}"#]),
         // A model that numbers its calls anew: the second is a call of its own.
         talk("same-id")
             .steps(asked())

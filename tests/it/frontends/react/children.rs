@@ -129,6 +129,22 @@ async fn a_sub_agent_speaks_works_and_asks() {
                 [wipes("w1", "a"), says(&["I wiped a."]), wipes("w2", "b"), says(&["I wiped b."])],
             )
             .executes([r#"/wipe {"disk":"a"}"#, r#"/wipe {"disk":"b"}"#]),
+        // The front end's tools are the root agent's.
+        asking("calls-a-tool-of-the-front-end")
+            .offers("paint")
+            .says_of(
+                "worker",
+                [calls(&[("w1", "paint", json!({"colour": "blue"}))]), says(&["I cannot."])],
+            )
+            .hears_of(
+                "worker",
+                [
+                    "user: do it",
+                    r#"assistant: paint({"colour":"blue"}) as w1"#,
+                    "tool w1: There is no tool `paint`. Tools: wipe, look, ask_user, update_state",
+                ],
+            )
+            .hears(told("tool k1: I cannot.")),
         // The approved call is done when the child's model fails, and stays so.
         talk("fails-behind-the-approval")
             .steps([resume("approve")])

@@ -31,6 +31,23 @@ async fn an_approved_call_is_executed_once_though_the_run_failed_behind_it() {
             .says([says(&["Welcome."])])
             .executes([r#"/wipe {"disk":"a"}"#])
             .hears([read[0], read[1], read[2], "assistant: Done.", "user: Thanks"]),
+        talk("retried-and-asked-again")
+            .steps([resume("approve"), resume("approve"), resume("approve")])
+            .says([wipes("k1", "a"), Said::Fails(500), wipes("k2", "b"), says(&["Done."])])
+            .executes([r#"/wipe {"disk":"a"}"#, r#"/wipe {"disk":"b"}"#])
+            .hears([
+                read[0],
+                read[1],
+                read[2],
+                r#"assistant: wipe({"disk":"b"}) as k2"#,
+                "tool k2: wipe is done",
+            ]),
+        // The rule is there although the run that took it failed.
+        talk("retried-with-a-rule")
+            .steps([resume("always"), resume("always"), user("More")])
+            .says([wipes("k1", "a"), Said::Fails(500), says(&["Done."])])
+            .says([wipes("k2", "b"), says(&["Done again."])])
+            .executes([r#"/wipe {"disk":"a"}"#, r#"/wipe {"disk":"b"}"#]),
         // What ran cannot be denied any more.
         talk("denied-afterwards")
             .steps([resume("approve"), resume(json!({"deny": "no"}))])

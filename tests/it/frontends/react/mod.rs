@@ -143,6 +143,11 @@ fn forgetting(mut step: Value) -> Value {
     step
 }
 
+/// The page is opened anew.
+fn reload() -> Value {
+    json!({"reload": true})
+}
+
 /// A model's words.
 fn says(words: &[&str]) -> Said {
     let words = words.iter().map(|words| openai::text(words));
@@ -421,7 +426,7 @@ fn configuration(models: &Endpoint, tools: &Endpoint, kind: &Kind) -> Value {
             "helper": agent("helper", json!({"tools": [
                 asking, stating, {"builtin": "update_plan"}, {"builtin": "calculate"}, look,
             ]})),
-            "hasty": agent("hasty", json!({"tools": [look], "max-iters": 2})),
+            "hasty": agent("hasty", json!({"tools": [look, wipe], "max-iters": 2, "permission": asks})),
             "thinker": agent("thinker", json!({
                 "tools": [look], "agui": thinks,
             })),
