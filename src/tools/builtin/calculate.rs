@@ -24,6 +24,8 @@ use crate::{
 const MAX_EXPRESSION: usize = 500;
 /// The longest result.
 const MAX_RESULT: usize = 1000;
+/// How much is told of what the library says is wrong.
+const MAX_FAULT: usize = 200;
 /// The stack of a calculation: expressions are worked off by recursion, and a debug build takes
 /// up to 100 KiB for each level.
 const STACK: usize = 64 * 1024 * 1024;
@@ -154,7 +156,11 @@ pub(super) async fn in_turn(
 fn evaluate(expression: &str, stop: &Stop) -> Result<String, String> {
     match evaluate_with_interrupt(expression, &mut Context::new(), stop) {
         Err(_) if stop.should_interrupt() => Err(TOO_LONG.to_owned()),
-        Err(fault) => Err(format!("The expression cannot be worked out: {fault}")),
+        Err(fault) => {
+            // Some repeat a number of any length.
+            let fault: String = fault.to_string().chars().take(MAX_FAULT).collect();
+            Err(format!("The expression cannot be worked out: {fault}"))
+        }
         Ok(worked_out) => shown(worked_out.get_main_result().trim()),
     }
 }
