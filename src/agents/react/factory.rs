@@ -1,6 +1,6 @@
 //! Builds react agents: every name in their configuration becomes what it names.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use agui_protocol::capabilities::SubagentInfo;
 
@@ -66,6 +66,7 @@ impl AgentFactory for ReactFactory {
             tells_state: react.tools.contains(&ToolConfig::Builtin(Builtin::UpdateState)),
             whole: OnceLock::new(),
             leaf: OnceLock::new(),
+            told: Mutex::default(),
         }));
         Ok(Built { agent: Arc::new(agent), capabilities })
     }

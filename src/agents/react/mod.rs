@@ -25,7 +25,8 @@ pub mod toolkit;
 mod turn;
 
 use std::{
-    sync::{Arc, OnceLock},
+    collections::HashSet,
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -82,6 +83,8 @@ struct Parts {
     whole: OnceLock<Arc<OwnTools>>,
     /// The same without sub-agents.
     leaf: OnceLock<Arc<OwnTools>>,
+    /// What the log has of the tools' names: a thing is said once.
+    told: Mutex<HashSet<String>>,
 }
 
 /// Tools that come and go together, and which of them the agent uses.

@@ -1,6 +1,9 @@
 //! What one reply knows: the agent's parts, the run, its tools, and the conversation so far.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, PoisonError},
+};
 
 use agui_adapter::model::{AgentEvent, AgentEventKind, Block, Msg, Role, event::Object};
 use agui_protocol::{Message, RunAgentInput};
@@ -375,9 +378,26 @@ impl Parts {
         let mut tools = self.tools.clone();
         tools.extend(from_sources);
         let subagents = if delegates { self.subagent_tools() } else { Vec::new() };
-        OwnTools::new(&tools, &self.external, &subagents)
+        let tools = OwnTools::new(&tools, &self.external, &subagents);
+        for notice in self.news(tools.notices()) {
+            tracing::warn!(agent = self.name, "{notice}");
+        }
+        tools
+    }
+
+    /// Those of the notices that the log does not have.
+    pub(super) fn news<'a>(&self, notices: &'a [String]) -> Vec<&'a String> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        // A server that names its tools anew all the time must not fill the memory.
+        notices
+            .iter()
+            .filter(|notice| told.len() < MAX_TOLD && told.insert((*notice).clone()))
+            .collect()
     }
 }
+
+/// How many notices are told of an agent's tools.
+const MAX_TOLD: usize = 1000;
 
 impl Source {
     /// The tools that the agent uses of it; none of an optional one that is not there.

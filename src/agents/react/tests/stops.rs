@@ -149,3 +149,20 @@ async fn what_is_ready_comes_without_a_pause() {
     }
     assert_eq!(count, 106);
 }
+
+#[tokio::test]
+async fn tools_that_share_a_name_are_told_apart_and_the_log_hears_of_it_once() {
+    let model = Script::new([says("Ok")]);
+    let mut parts = parts(&model, vec![echo("own")]);
+    parts.sources = vec![source(false, Some(vec![echo("own")]), &[], &[])];
+    let agent = ReactAgent(Arc::new(parts));
+    run_agent(&agent, request()).await;
+    assert_eq!(offered(&model), ["builtin_own", "server_own"]);
+    let told = [
+        "several sources have a tool own: that of builtin is called builtin_own".to_owned(),
+        "several sources have a tool own: that of server is called server_own".to_owned(),
+        "something else".to_owned(),
+    ];
+    assert_eq!(agent.0.news(&told), [&told[2]]);
+    assert_eq!(agent.0.news(&told), [&String::new(); 0]);
+}
