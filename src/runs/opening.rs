@@ -23,6 +23,7 @@ use super::{
     ledger::{Begun, Policy},
     service::RunRequest,
 };
+use crate::store::Parked;
 
 /// Everything that is known before the agent is called.
 pub(super) struct Opening {
@@ -218,9 +219,12 @@ fn as_run(mut message: Message, runs: &HashMap<&str, &StoredCall>) -> Message {
 }
 
 /// The stored calls that no stored message answers and that are of none of the client's tools, if
-/// the run goes on with what was parked.
+/// something is parked that goes on with them.
 fn calls_to_go_on_with<'a>(input: &RunAgentInput, begun: &'a Begun) -> HashSet<&'a ToolCallId> {
-    if !begun.parked.as_ref().is_some_and(|parked| parked.raised) {
+    // Before the interrupts are raised the client answers calls of its own, and one that does not
+    // send its tools again does not say which they are.
+    let tells = |parked: &Parked| parked.raised || !input.tools.is_empty();
+    if !begun.parked.as_ref().is_some_and(tells) {
         return HashSet::new();
     }
     let is_clients = |name: &str| input.tools.iter().any(|tool| tool.name == name);

@@ -157,10 +157,7 @@ async fn what_has_no_value_is_said_so() {
             "10^2000",
             "The result has 2001 characters, more than 1000; round it, for example with `to 10 sf`.",
         ),
-        (
-            "10^1000 to words",
-            &format!("The expression cannot be worked out: 1{}", "0".repeat(199)),
-        ),
+        ("10^1000 to words", &format!("The expression cannot be worked out: 1{}", "0".repeat(199))),
         // The library panics.
         ("i^-1", "The expression could not be worked out."),
     ] {

@@ -264,3 +264,22 @@ async fn a_call_under_the_id_of_a_childs_finds_its_own_answer() {
     server.run("/agui/a", &offering(resume("r3", &[(id, yes())], &[]))).await;
     assert_eq!(told(&model)[4..], [&format!("tool {page}: painted"), "tool w: /wipe {}"]);
 }
+
+#[tokio::test]
+async fn a_client_that_answers_all_that_is_pending_answers_its_own_calls_alone() {
+    let model = Endpoint::answers([calls(&["page", "count", "wipe"]), says(&["done"])]).await;
+    let tools = tools().await;
+    let setup = Setup::new(&model).tool(posts(&tools, "wipe")).tool(posts(&tools, "count"));
+    let server = setup.agent("permission", json!({"ask": ["wipe"]})).serve().await;
+    let offering = |mut input: Value| {
+        input["tools"] = json!([super::frontend("page")]);
+        input
+    };
+    server.run_but(&["TOOL-15"], "/agui/a", &offering(input("t", "r1"))).await;
+    let unknown = |id: &str, call: &str| result(id, call, "There is no such tool.");
+    let answers = [result("x1", "c1", "painted"), unknown("x2", "c2"), unknown("x3", "c3")];
+    let second = server.run("/agui/a", &offering(with("t", "r2", &answers))).await;
+    let [id] = raised(&second)[..] else { panic!("{second:?}") };
+    server.run("/agui/a", &offering(resume("r3", &[(id, yes())], &answers))).await;
+    assert_eq!(told(&model)[2..], ["tool c1: painted", "tool c2: /count {}", "tool c3: /wipe {}"]);
+}
