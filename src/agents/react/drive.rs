@@ -54,16 +54,20 @@ pub(super) fn run(parts: Arc<Parts>, request: AgentRequest) -> AgentStream {
                     for event in out.drain(..) {
                         yield Ok(event);
                     }
-                    if pace.is_told(&stop) {
-                        yield Ok(end(id, EndReason::Interrupted));
-                        return;
-                    }
-                    let step = tokio::select! {
-                        biased;
-                        step = round.steps().next() => Some(step),
-                        () = &mut stopped => None,
+                    let step = if pace.is_told(&stop) {
+                        None
+                    } else {
+                        tokio::select! {
+                            biased;
+                            step = round.steps().next() => Some(step),
+                            () = &mut stopped => None,
+                        }
                     };
                     let Some(step) = step else {
+                        round.interrupt(&mut out);
+                        for event in out.drain(..) {
+                            yield Ok(event);
+                        }
                         yield Ok(end(id, EndReason::Interrupted));
                         return;
                     };

@@ -5,9 +5,12 @@
 
 use std::collections::VecDeque;
 
-use agui_adapter::model::{
-    AgentEvent, AgentEventKind, Block, Msg, Role,
-    event::{Call, DataChunk, Object, ResultData, ResultState},
+use agui_adapter::{
+    inbound::INTERRUPTED_RESULT,
+    model::{
+        AgentEvent, AgentEventKind, Block, Msg, Role,
+        event::{Call, DataChunk, Object, ResultData, ResultState},
+    },
 };
 use futures_util::{
     Stream, StreamExt,
@@ -258,6 +261,25 @@ impl Round {
             self.start_next(reply);
         }
         Ok(())
+    }
+
+    /// The run was told to stop: what runs is given up, and calls have a result that says so.
+    pub(super) fn interrupt(&mut self, out: &mut Vec<AgentEvent>) {
+        self.running.clear();
+        for slot in &mut self.slots {
+            let begun = match slot.standing {
+                Standing::Run(_) => true,
+                Standing::Elsewhere => false,
+                _ => continue,
+            };
+            if !begun {
+                let (call, name) = (slot.call.id.clone(), slot.call.name.clone());
+                say(out, AgentEventKind::ToolResultStart { reply: self.id.clone(), call, name });
+            }
+            let outcome = Outcome::text(INTERRUPTED_RESULT, ResultState::Interrupted);
+            show(&self.id, &slot.call.id, &outcome, out);
+            slot.standing = Standing::Done { outcome, shown: true };
+        }
     }
 
     /// All calls have said what they have to say.

@@ -38,16 +38,26 @@ async fn a_round_that_is_told_to_stop_ends_in_order() {
     let request = request();
     let cancel = request.cancel.clone();
     let mut events = ReactAgent(Arc::new(parts(&model, vec![hangs]))).run(request);
-    let mut last = None;
+    let mut names = Names::default();
+    let mut lines = Vec::new();
     while let Some(event) = events.next().await {
-        let event = event.unwrap();
-        if event.event_type().as_str() == "TOOL_RESULT_START" {
+        if event.as_ref().unwrap().event_type().as_str() == "TOOL_RESULT_START" {
             cancel.cancel();
         }
-        last = Some(event);
+        lines.push(names.line(&event));
     }
     drop(events);
-    assert_eq!(Names::default().line(&Ok(last.unwrap())), "AGENT_END r0 Interrupted");
+    let last = lines.iter().skip_while(|line| !line.starts_with("TOOL_RESULT_START"));
+    let last: Vec<&str> = last.map(String::as_str).collect();
+    assert_eq!(
+        last,
+        [
+            "TOOL_RESULT_START r2 c1 hangs",
+            "TOOL_RESULT_TEXT_DELTA c1 The call was interrupted before it gave a result.",
+            "TOOL_RESULT_END r2 c1 interrupted",
+            "AGENT_END r0 Interrupted",
+        ]
+    );
     // Only the tool itself holds it.
     assert_eq!(Arc::strong_count(&alive), 1);
 }
