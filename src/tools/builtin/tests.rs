@@ -157,10 +157,7 @@ async fn what_has_no_value_is_said_so() {
             "10^2000",
             "The result has 2001 characters, more than 1000; round it, for example with `to 10 sf`.",
         ),
-        (
-            "10^1000 to words",
-            &format!("The expression cannot be worked out: 1{}", "0".repeat(199)),
-        ),
+        ("10^1000 to words", &format!("The expression cannot be worked out: 1{}", "0".repeat(199))),
         // The library panics.
         ("i^-1", "The expression could not be worked out."),
     ] {
@@ -219,6 +216,12 @@ async fn a_calculation_that_does_not_look_up_keeps_its_turn() {
     assert_eq!(turns.available_permits(), 0);
     go_on.send(()).unwrap();
     assert!(turns.acquire().await.is_ok());
+}
+
+#[test]
+fn the_calculations_of_all_agents_have_the_same_turns() {
+    let (one, other) = (calculate::Calculate::default(), calculate::Calculate::default());
+    assert!(Arc::ptr_eq(&one.turns, &other.turns));
 }
 
 async fn change(state: Value, arguments: Value) -> (Vec<ToolEvent>, Value) {
