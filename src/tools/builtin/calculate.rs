@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -29,7 +29,7 @@ const MAX_FAULT: usize = 200;
 /// The stack of a calculation: expressions are worked off by recursion, and a debug build takes
 /// up to 100 KiB for each level.
 const STACK: usize = 64 * 1024 * 1024;
-/// How many calculations run at once.
+/// How many calculations run at once, of all agents.
 const AT_ONCE: usize = 4;
 /// How long one may take.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -39,11 +39,14 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What the model reads of one that did not end in time.
 const TOO_LONG: &str = "The expression takes too long.";
 
+/// Every agent has a tool of its own, and all of them have these turns.
+static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(AT_ONCE)));
+
 /// Works out an expression, exactly where that is possible; what is rounded says `approx.`. It
 /// knows no exchange rates, no dates and no chance.
 pub(super) struct Calculate {
     spec: ToolSpec,
-    turns: Arc<Semaphore>,
+    pub(super) turns: Arc<Semaphore>,
     limit: Duration,
 }
 
@@ -70,7 +73,7 @@ impl Calculate {
         let description = "Works out an arithmetic expression; knows functions, constants and \
                            units. A rounded result is marked with approx.";
         let spec = spec(Builtin::Calculate, description, parameters, true);
-        Self { spec, turns: Arc::new(Semaphore::new(AT_ONCE)), limit }
+        Self { spec, turns: Arc::clone(&TURNS), limit }
     }
 }
 

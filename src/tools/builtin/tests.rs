@@ -218,6 +218,12 @@ async fn a_calculation_that_does_not_look_up_keeps_its_turn() {
     assert!(turns.acquire().await.is_ok());
 }
 
+#[test]
+fn the_calculations_of_all_agents_have_the_same_turns() {
+    let (one, other) = (calculate::Calculate::default(), calculate::Calculate::default());
+    assert!(Arc::ptr_eq(&one.turns, &other.turns));
+}
+
 async fn change(state: Value, arguments: Value) -> (Vec<ToolEvent>, Value) {
     let tool = builtin(Builtin::UpdateState);
     let events = events(&*tool, call(arguments, state.clone(), None)).await;
