@@ -375,7 +375,9 @@ impl Parts {
         let mut tools = self.tools.clone();
         tools.extend(from_sources);
         let subagents = if delegates { self.subagent_tools() } else { Vec::new() };
-        OwnTools::new(&tools, &self.external, &subagents)
+        let own = OwnTools::new(&tools, &self.external, &subagents);
+        self.notices.tell(&self.name, delegates, own.notices());
+        own
     }
 }
 

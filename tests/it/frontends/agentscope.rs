@@ -74,8 +74,8 @@ fn python() -> PathBuf {
     python
 }
 
-/// AgentScope makes up an id for every reply, which interrupts repeat.
-fn name_replies(record: &mut Record) {
+/// Agents make up an id for every reply, which interrupts repeat.
+pub(super) fn name_replies(record: &mut Record) {
     for run in &mut record.runs {
         let ids = run.pending_interrupts.as_array().cloned().unwrap_or_default();
         let ids = ids.iter().filter_map(|interrupt| interrupt["metadata"]["replyId"].as_str());

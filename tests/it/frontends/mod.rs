@@ -9,6 +9,7 @@ mod driver;
 mod golden;
 mod joined;
 mod model;
+mod react;
 mod record;
 pub(crate) mod server;
 mod threads;

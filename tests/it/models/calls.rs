@@ -17,8 +17,8 @@ async fn run(first: Answer) -> (Vec<Value>, Endpoint, Endpoint) {
     let model = Endpoint::answers([first, openai::says(&["done"])]).await;
     let tools = tools().await;
     let setup = Setup::new(&model).tool(posts(&tools, "add")).tool(posts(&tools, "sub"));
-    let events = setup.serve().await.run("/agui/a", &input("t", "r")).await;
-    (events, model, tools)
+    let server = setup.one_by_one().serve().await;
+    (server.run("/agui/a", &input("t", "r")).await, model, tools)
 }
 
 #[tokio::test]
