@@ -76,20 +76,23 @@ export async function recordedRun(agent, run, parameters, onEvent = () => {}) {
 
 /**
  * One resume entry for every interrupt. ANSWER: "approve" | {"approve": {edited arguments}}
- * | "deny" | {"deny": "reason"} | "cancel" | {"answer": payload}; a list shorter than the
- * interrupts repeats its last answer.
+ * | "always" | "deny" | {"deny": "reason"} | "cancel" | {"answer": payload}; a list shorter than
+ * the interrupts repeats its last answer. "always" accepts the rules that the interrupt suggests.
  */
 export function resumeEntries(interrupts, answers) {
   if (!interrupts?.length) throw new Error("there is no interrupt to answer");
   const list = Array.isArray(answers) ? answers : [answers];
   return interrupts.map((interrupt, at) => ({
     interruptId: interrupt.id,
-    ...resumeAnswer(list[Math.min(at, list.length - 1)]),
+    ...resumeAnswer(list[Math.min(at, list.length - 1)], interrupt),
   }));
 }
 
-function resumeAnswer(answer) {
+function resumeAnswer(answer, interrupt) {
   if (answer === "approve") return resolved({ approved: true });
+  if (answer === "always") {
+    return resolved({ approved: true, rules: interrupt.metadata["agentscope.suggestedRules"] });
+  }
   if (answer === "deny") return resolved({ approved: false });
   if (answer === "cancel") return { status: "cancelled" };
   if ("approve" in answer) return resolved({ approved: true, editedArgs: answer.approve });

@@ -22,8 +22,10 @@
 //   {"resume": ANSWER | [ANSWER, ...]}    answers to the pending interrupts, in their order; a
 //                                         list shorter than that repeats its last answer
 //   {"toolResults": {"tool": "content"}}  a tool message for each pending call
-// and may add "abortAfter": n, which aborts the run from inside the n-th event.
-// ANSWER: "approve" | {"approve": {edited arguments}} | "deny" | {"deny": "reason"}
+//   {"reload": true}                      a new page: all that the client has comes from the server
+// and may add "abortAfter": n, which aborts the run from inside the n-th event, and
+// "forget": true, before which the client drops all its messages.
+// ANSWER: "approve" | {"approve": {edited arguments}} | "always" | "deny" | {"deny": "reason"}
 //       | "cancel" | {"answer": payload}
 //
 // Output: one record per job, in input order.
@@ -86,6 +88,7 @@ async function driveJob(job) {
 /** Plays one step: says what it has to say, then runs the agent to the end of the response. */
 async function playStep(agent, job, step, index, previous) {
   const run = { runId: `${job.threadId}-r${index + 1}`, aborted: step.abortAfter !== undefined };
+  if (step.reload) return reload(agent, job, run);
   const parameters = {
     runId: run.runId,
     tools: job.tools ?? [],
@@ -95,10 +98,22 @@ async function playStep(agent, job, step, index, previous) {
   if (step.resume !== undefined) {
     parameters.resume = resumeEntries(agent.pendingInterrupts, step.resume);
   }
+  if (step.forget) agent.setMessages([]);
   for (const message of newMessages(step, index, previous)) agent.addMessage(message);
   return recordedRun(agent, run, parameters, () => {
     if (run.events.length === step.abortAfter) agent.abortRun();
   });
+}
+
+/** What a page does that was opened anew. */
+async function reload(agent, job, run) {
+  const HttpAgent = agent.constructor;
+  const viewer = new HttpAgent({ url: `${job.url}/connect`, threadId: job.threadId });
+  await recordedRun(viewer, run, { runId: run.runId });
+  agent.setMessages(viewer.messages);
+  agent.setState(viewer.state);
+  agent.pendingInterrupts = viewer.pendingInterrupts;
+  return run;
 }
 
 /** The messages that a step adds before its run. */

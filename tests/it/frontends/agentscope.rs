@@ -74,7 +74,7 @@ fn python() -> PathBuf {
     python
 }
 
-/// AgentScope makes up an id for every reply, which interrupts repeat.
+/// Agents make up an id for every reply, which interrupts repeat.
 pub(super) fn name_replies(record: &mut Record) {
     for run in &mut record.runs {
         let ids = run.pending_interrupts.as_array().cloned().unwrap_or_default();

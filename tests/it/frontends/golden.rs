@@ -28,7 +28,12 @@ pub(super) struct Entry {
 impl Entry {
     /// Of a conversation between one client and one agent.
     pub(super) fn new(record: &Record) -> Self {
-        Self { name: record.name.clone(), key: record.client.clone(), kept: kept(record) }
+        Self::keyed(record, record.client.clone())
+    }
+
+    /// The same, with another name in the file.
+    pub(super) fn keyed(record: &Record, key: String) -> Self {
+        Self { name: record.name.clone(), key, kept: kept(record) }
     }
 
     /// Of anything else; ids below `kept` are replaced by labels. In which order a client has the

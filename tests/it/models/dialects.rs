@@ -307,7 +307,7 @@ async fn anthropic_streams_arguments_as_they_form_between_pings() {
     frames.extend(anthropic::end("tool_use", &json!({"output_tokens": 9})));
     let answers = [anthropic::answer(frames), Dialect::Anthropic.says(&["done"])];
     let model = Endpoint::answers(answers).await;
-    let setup = Setup::at(Dialect::Anthropic, &model.url()).tool(posts(&tools, "add"));
+    let setup = Setup::at(Dialect::Anthropic, &model.url()).tool(posts(&tools, "add")).one_by_one();
     let usage = json!({"inputTokens": 5, "outputTokens": 9, "totalTokens": 14});
     assert_eq!(
         setup.serve().await.run("/agui/a", &input("t", "r")).await,

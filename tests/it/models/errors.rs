@@ -83,3 +83,16 @@ async fn only_what_came_before_any_word_is_tried_again() {
     );
     assert_eq!(model.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn a_model_that_sends_elsewhere_is_not_followed_with_the_key() {
+    let elsewhere = Endpoint::answers([openai::says(&["got it"])]).await;
+    for status in [302, 307, 308] {
+        let to = format!("{}/v1/chat/completions", elsewhere.url());
+        let model = Endpoint::answers([Answer::text(status, "").header("Location", &to)]).await;
+        let events = Setup::new(&model).serve().await.run("/agui/a", &input("t", "r")).await;
+        let error = events::error("MODEL_ERROR", "The model failed.");
+        assert_eq!(events, events::failed([], error), "{status}");
+    }
+    assert_eq!(elsewhere.requests().len(), 0);
+}

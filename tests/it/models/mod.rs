@@ -13,6 +13,8 @@ mod isolation;
 mod media;
 mod openai;
 mod reasoning;
+mod retries;
+mod rounds;
 mod soak;
 mod unicode;
 mod usage;
@@ -41,10 +43,12 @@ impl Setup {
             "provider": dialect.name(), "base-url": format!("{url}{}", dialect.base()), "api-key": "sk-test",
             "model": "m", "max-retries": 0,
         });
+        // A machine that is slow makes no comments between the events.
+        let agui = json!({"heartbeat-interval": 0});
         let agent = json!({"type": "react", "model": "mock", "sys-prompt": "Be brief."});
         Self(json!({
             "server": {},
-            "agentscope": {"agui": {}, "models": {"mock": model}, "agents": {"a": agent}},
+            "agentscope": {"agui": agui, "models": {"mock": model}, "agents": {"a": agent}},
         }))
     }
 
@@ -58,6 +62,11 @@ impl Setup {
     fn agent(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0["agentscope"]["agents"]["a"][key] = value.into();
         self
+    }
+
+    /// Tools run one by one: side by side, the quicker one is told first.
+    fn one_by_one(self) -> Self {
+        self.agent("parallel-tool-calls", false)
     }
 
     /// A key of the model.

@@ -149,3 +149,13 @@ async fn what_is_ready_comes_without_a_pause() {
     }
     assert_eq!(count, 106);
 }
+
+#[tokio::test]
+async fn tools_that_share_a_name_are_told_apart() {
+    let model = Script::new([says("Ok")]);
+    let mut parts = parts(&model, vec![echo("own")]);
+    parts.sources = vec![source(false, Some(vec![echo("own")]), &[], &[])];
+    let agent = ReactAgent(Arc::new(parts));
+    run_agent(&agent, request()).await;
+    assert_eq!(offered(&model), ["builtin_own", "server_own"]);
+}
