@@ -7,7 +7,10 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,6 +30,10 @@ use super::{call::Held, content, questions::Question};
 
 /// What a call may have waiting that nobody has read. Progress beyond is left out.
 const WAITING: usize = 256;
+
+/// How many answers a server may leave unread. One that asks on all the same is not read either,
+/// or its answers would fill the memory.
+const MAX_OWED: usize = 256;
 
 /// The longest message of progress, in bytes.
 const MAX_MESSAGE: usize = 2_000;
@@ -148,16 +155,50 @@ impl SseRetryPolicy for Broken {
     }
 }
 
+/// The answers that a server has not read yet.
+#[derive(Debug, Default)]
+struct Owed {
+    count: AtomicUsize,
+    less: Notify,
+}
+
+impl Owed {
+    /// Resolves when there are few enough.
+    async fn is_bearable(&self) {
+        while self.count.load(Ordering::Acquire) >= MAX_OWED {
+            self.less.notified().await;
+        }
+    }
+}
+
+/// An answer on its way.
+struct Owing(Arc<Owed>);
+
+impl Owing {
+    fn new(owed: &Arc<Owed>) -> Self {
+        owed.count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(owed))
+    }
+}
+
+impl Drop for Owing {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::AcqRel);
+        self.0.less.notify_one();
+    }
+}
+
 /// A transport with a [`Tap`].
 #[derive(Debug)]
 pub(super) struct Tapped<T> {
     inner: T,
     tap: Arc<Tap>,
+    owed: Arc<Owed>,
 }
 
 impl<T> Tapped<T> {
     pub(super) fn new(inner: T, tap: Arc<Tap>) -> Self {
-        Self { inner, tap }
+        Self { inner, tap, owed: Arc::default() }
     }
 }
 
@@ -173,10 +214,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.tap.sent(&item);
-        self.inner.send(item)
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let owing = is_answer.then(|| Owing::new(&self.owed));
+        let sent = self.inner.send(item);
+        async move {
+            let sent = sent.await;
+            drop(owing);
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.owed.is_bearable().await;
         let message = self.inner.receive().await;
         match &message {
             Some(message) => self.tap.received(message),
@@ -192,7 +241,14 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{CallToolRequest, CallToolRequestParams, NumberOrString, RequestMetaObject};
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
+    use rmcp::{
+        ErrorData,
+        model::{CallToolRequest, CallToolRequestParams, NumberOrString, RequestMetaObject},
+    };
+    use serde_json::json;
 
     use super::*;
 
@@ -240,5 +296,41 @@ mod tests {
         tap.forget(&token(2));
         assert_eq!(asked(&tap, Some(&of(2)), &mut calls), [false, false]);
         assert_eq!(asked(&tap, None, &mut calls), [true, false]);
+    }
+
+    /// A server that asks and asks, and reads nothing.
+    struct Deaf;
+
+    impl Transport<RoleClient> for Deaf {
+        type Error = std::io::Error;
+
+        fn send(
+            &mut self,
+            _item: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+            pending()
+        }
+
+        async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+            let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+            Some(serde_json::from_value(ping).unwrap())
+        }
+
+        fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+            ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_read_its_answers_is_not_read() {
+        let mut tapped = Tapped::new(Deaf, Arc::default());
+        let mut answers = Vec::new();
+        while tapped.receive().now_or_never().is_some() {
+            let refusal = ErrorData::invalid_request("no", None);
+            answers.push(tapped.send(JsonRpcMessage::error(refusal, None)));
+        }
+        assert_eq!(answers.len(), MAX_OWED);
+        answers.pop();
+        assert!(tapped.receive().now_or_never().is_some());
     }
 }
