@@ -24,7 +24,8 @@ use super::{
 };
 use crate::{
     config::{AgentConfig, AgentKind, Config, place},
-    tools::mcp::{McpServers, program_fault},
+    process::Missing,
+    tools::mcp::{McpServers, program_faults},
 };
 
 /// The capabilities document of an agent, in AG-UI's shape.
@@ -310,9 +311,10 @@ fn uses_models(config: &Config) -> bool {
 /// MCP servers whose program is not there; an optional one may come later.
 fn missing_programs(config: &Config) -> impl Iterator<Item = BuildError> {
     let needed = config.mcp_servers.iter().filter(|(_, server)| !server.optional);
-    needed.filter_map(|(name, server)| {
-        let fault = program_fault(server)?;
-        Some(BuildError::at(place::join("agentscope.mcp-servers", name), fault))
+    needed.flat_map(|(name, server)| {
+        let path = place::join("agentscope.mcp-servers", name);
+        let at = move |fault: Missing| BuildError::at(place::join(&path, fault.key), fault.message);
+        program_faults(server).into_iter().map(at)
     })
 }
 

@@ -111,7 +111,9 @@ fn follows_from(error: &BuildError, faults: &[ConfigError]) -> bool {
     // What cannot be read has no place in the list of tools that a factory counts.
     let (list, _) = error.path.split_once('[').unwrap_or((&error.path, ""));
     let place = if list.ends_with(".tools") { list } else { &error.path };
-    paths.any(|path| within(path, place))
+    // A key that is missing is a fault of its block.
+    let block = place.rsplit_once('.').map(|(block, _)| block);
+    paths.any(|path| within(path, place) || Some(path) == block)
 }
 
 /// Whether `path` is a key of the block `block` itself.
@@ -267,6 +269,9 @@ mod tests {
             "agentscope: {agents: {a: {type: scriptd}}, agui: {default-agent-id: a}}".to_owned(),
             "agentscope: {agents: {a: {type: scripted}}, agui: {default-agent-id: a}}".to_owned(),
             "agentscope: {agents: {run: {type: scripted, turns: [{events: []}]}}}".to_owned(),
+            // What is missing is not there under an empty name either.
+            "agentscope: {models: {q: {model: m}}, agents: {a: {type: react}}}".to_owned(),
+            "agentscope: {mcp-servers: {s: {}}}".to_owned(),
         ];
         for text in cases {
             let messages = messages(&text);

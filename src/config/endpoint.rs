@@ -1,7 +1,8 @@
 //! Addresses of services and the headers that go to them, as far as their text can be judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use http::HeaderName;
 use reqwest::Url;
 
 use super::{
@@ -24,12 +25,30 @@ pub(super) fn url_fault(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The headers of a block, by name.
-pub(super) fn headers(block: &Block<'_>, faults: &mut Faults<'_>) -> BTreeMap<String, Secret> {
+/// Headers that say where a message ends and what becomes of its connection.
+const FRAMING: [&str; 6] =
+    ["connection", "content-length", "keep-alive", "te", "transfer-encoding", "upgrade"];
+
+/// The headers of a block, by name. `own` are names in lower case that cannot be chosen, beside
+/// those of every connection.
+pub(super) fn headers(
+    block: &Block<'_>,
+    own: &[&str],
+    faults: &mut Faults<'_>,
+) -> BTreeMap<String, Secret> {
     let mut headers = BTreeMap::new();
+    let mut names = HashSet::new();
     for (name, entry) in block.entries() {
-        if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            faults.key(entry.path(), "this cannot be the name of a header");
+        match HeaderName::from_bytes(name.as_bytes()) {
+            Err(_) => faults.key(entry.path(), "this cannot be the name of a header"),
+            Ok(header) if own.iter().chain(&FRAMING).any(|own| header == *own) => {
+                faults.key(entry.path(), "this header is the server's own and cannot be replaced");
+            }
+            Ok(header) => {
+                if !names.insert(header) {
+                    faults.key(entry.path(), "this header stands there already, in other letters");
+                }
+            }
         }
         let Some(value) = block.text(name) else { continue };
         header_value(value, entry.path(), faults);

@@ -75,6 +75,10 @@ pub enum Elicitation {
 const OF_COMMAND: [&str; 3] = ["args", "env", "cwd"];
 const OF_URL: [&str; 1] = ["headers"];
 
+/// Headers of the protocol.
+const OF_PROTOCOL: [&str; 4] =
+    ["accept", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
+
 /// Reads the section.
 pub(super) fn read(
     block: &Block<'_>,
@@ -144,7 +148,7 @@ fn transport(entry: &Block<'_>, folder: &Folder, faults: &mut Faults<'_>) -> Mcp
     if let Some(message) = endpoint::url_fault(url) {
         faults.value(&entry.at("url"), message);
     }
-    let headers = endpoint::headers(&entry.block("headers"), faults);
+    let headers = endpoint::headers(&entry.block("headers"), &OF_PROTOCOL, faults);
     McpTransport::Http { url: url.to_owned(), headers }
 }
 

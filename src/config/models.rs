@@ -117,7 +117,7 @@ fn model(entry: &Block<'_>, faults: &mut Faults<'_>) -> ModelConfig {
         base_url: base_url(entry, provider, faults),
         api_key: api_key(entry, faults),
         model: entry.text("model").unwrap_or_default().to_owned(),
-        headers: endpoint::headers(&entry.block("headers"), faults),
+        headers: endpoint::headers(&entry.block("headers"), &[], faults),
         parameters: parameters(&entry.block("parameters"), faults),
         timeout: entry.duration("timeout").unwrap_or(default.timeout),
         max_retries: entry.integer("max-retries").unwrap_or(default.max_retries),

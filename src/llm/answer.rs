@@ -11,12 +11,16 @@ use super::{
     ModelErrorKind, ModelEvent,
     retry::Failure,
     source::{ReadError, Source, Unread},
-    wire::Decoder,
+    wire::{Decoder, MAX_CALLS},
 };
 
 /// How long the end of a connection's answer is waited for behind the last event. It follows at
 /// once, as a rule, and a connection that is read to its end can be used for the next call.
 const GRACE: Duration = Duration::from_millis(20);
+
+/// How long an answer that is complete is read on: counts may follow, but some never say the end,
+/// and some keep the connection.
+const LINGER: Duration = Duration::from_secs(10);
 
 type Body = Source<reqwest::Error>;
 type Error = ReadError<reqwest::Error>;
@@ -81,25 +85,23 @@ impl Answer {
         let Form::Unknown(mut body) = std::mem::replace(&mut self.form, Form::Over) else {
             return Ok(());
         };
-        let mut read = BytesMut::new();
-        let first = loop {
-            let first = read.iter().find(|byte| !byte.is_ascii_whitespace());
-            if let Some(first) = first {
-                break Some(*first);
-            }
-            match body.next().await {
-                Some(chunk) => read.extend_from_slice(&chunk.map_err(|error| broken(&error))?),
-                None => break None,
+        let (chunk, first) = loop {
+            let Some(chunk) = body.next().await else { break (Bytes::new(), None) };
+            let chunk = chunk.map_err(|error| broken(&error))?;
+            let first = chunk.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+            // White space in front of everything says nothing in any form.
+            if first.is_some() {
+                break (chunk, first);
             }
         };
         match first {
-            Some(b'{' | b'[') => self.whole(read, *body).await,
+            Some(b'{' | b'[') => self.whole(chunk.into(), *body).await,
             Some(b'<') => Err(Failure::lasting(
                 ModelErrorKind::Other,
                 format!("the answer is no stream of events, but {}", self.content_type),
             )),
             _ => {
-                body.push_back(read.freeze());
+                body.push_back(chunk);
                 let unread = body.unread();
                 self.form = Form::Events { frames: Box::new(SseByteStream::new(*body)), unread };
                 Ok(())
@@ -113,7 +115,7 @@ impl Answer {
             read.extend_from_slice(&chunk.map_err(|error| broken(&error))?);
         }
         let text = String::from_utf8_lossy(&read);
-        self.decoder.on_event(None, text.trim(), &mut self.events)?;
+        self.decode(None, text.trim())?;
         if !self.is_finished() {
             self.decoder.on_end(&mut self.events)?;
         }
@@ -125,7 +127,14 @@ impl Answer {
         let Form::Events { frames, unread } = &mut self.form else {
             return Ok(false);
         };
-        let Some(frame) = frames.next().await else {
+        let next = frames.next();
+        let next = if self.decoder.is_complete() {
+            // Whatever breaks now, breaks nothing of the answer.
+            tokio::time::timeout(LINGER, next).await.ok().flatten().filter(Result::is_ok)
+        } else {
+            next.await
+        };
+        let Some(frame) = next else {
             self.form = Form::Over;
             self.decoder.on_end(&mut self.events)?;
             return Ok(!self.events.is_empty());
@@ -142,11 +151,24 @@ impl Answer {
         if data.is_empty() {
             return Ok(true);
         }
-        self.decoder.on_event(frame.event.as_deref(), data, &mut self.events)?;
+        self.decode(frame.event.as_deref(), data)?;
         if self.is_finished() {
             self.drain().await;
         }
         Ok(true)
+    }
+
+    fn decode(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure> {
+        self.decoder.on_event(name, data, &mut self.events)?;
+        let is_beyond = |event: &ModelEvent| match event {
+            ModelEvent::CallStart { index, .. } => *index >= MAX_CALLS,
+            _ => false,
+        };
+        if self.events.iter().any(is_beyond) {
+            let cause = format!("the answer makes more than {MAX_CALLS} calls");
+            return Err(Failure::lasting(ModelErrorKind::Other, cause));
+        }
+        Ok(())
     }
 
     fn is_finished(&self) -> bool {
@@ -169,7 +191,9 @@ fn broken(error: &Error) -> Failure {
     match error {
         // Whoever waited that long does not want to wait again.
         ReadError::Silent(_) => Failure::lasting(ModelErrorKind::Unavailable, error.to_string()),
-        ReadError::TooLong => Failure::lasting(ModelErrorKind::Other, error.to_string()),
+        ReadError::TooLong | ReadError::Endless => {
+            Failure::lasting(ModelErrorKind::Other, error.to_string())
+        }
         ReadError::Cut(source) => {
             let causes = super::client::causes(source);
             Failure::passing(ModelErrorKind::Other, format!("{error}: {causes}"))
@@ -197,3 +221,6 @@ pub(super) async fn beginning(
     drop(tokio::time::timeout(time, reading).await);
     read.freeze()
 }
+
+#[cfg(test)]
+mod tests;

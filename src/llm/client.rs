@@ -6,7 +6,7 @@ use async_stream::stream;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
 };
 use jiff::Timestamp;
 use reqwest::Url;
@@ -213,10 +213,15 @@ impl Endpoint {
             })?,
         };
         let response = response.map_err(|error| unsent(&error))?;
-        if response.status().is_success() {
-            return Ok(response);
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
         }
-        Err(self.refused(response).await)
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| !encoding.is_empty() && encoding != "identity") {
+            let cause = "the answer is compressed, which nobody asked for";
+            return Err(Failure::lasting(ModelErrorKind::Other, cause));
+        }
+        Ok(response)
     }
 
     /// The failure of an answer whose status is no success.
@@ -224,13 +229,16 @@ impl Endpoint {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = beginning(response, MAX_REFUSAL, REFUSAL_TIME).await;
         let mut kind = self.wire.failure(status, &body);
+        let mut asked = retry_after(&headers, Timestamp::now());
         if let ModelErrorKind::RateLimited { retry_after: wanted } = &mut kind {
-            *wanted = retry_after(&headers, Timestamp::now());
+            // Some say it in the body.
+            asked = asked.or(*wanted);
+            *wanted = asked;
         }
         let error = ProviderError::of_body(&body);
         let cause = format!("status {}{}{}", number(status), error.described(), named(&headers));
         if passes(status, &headers, &error) {
-            Failure::passing(kind, cause)
+            Failure::passing(kind, cause).until(asked)
         } else {
             Failure::lasting(kind, cause)
         }

@@ -145,6 +145,13 @@ pub enum FinishReason {
     Other(String),
 }
 
+impl FinishReason {
+    /// One that has no meaning here; a log may show it, so a sentence does not count as a word.
+    fn other(word: &str) -> Self {
+        Self::Other(if failure::is_word(word) { word } else { "unknown" }.to_owned())
+    }
+}
+
 /// An opaque artefact of a provider (a signature, encrypted thinking), in the form in which it
 /// goes through histories and clients: `<wire>.<kind>:<value>`. The value comes back to a
 /// provider of the same wire unmodified and is left out for every other.

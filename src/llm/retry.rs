@@ -18,26 +18,36 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 pub(super) struct Failure {
     pub(super) error: ModelError,
     pub(super) passing: bool,
+    /// How long the provider wants one to wait.
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl Failure {
     /// One that another attempt does not mend.
     pub(super) fn lasting(kind: ModelErrorKind, cause: impl Into<String>) -> Self {
-        Self { error: ModelError { kind, cause: cause.into() }, passing: false }
+        Self { error: ModelError { kind, cause: cause.into() }, passing: false, retry_after: None }
     }
 
     /// One that may be gone a moment later.
     pub(super) fn passing(kind: ModelErrorKind, cause: impl Into<String>) -> Self {
-        Self { error: ModelError { kind, cause: cause.into() }, passing: true }
+        Self { error: ModelError { kind, cause: cause.into() }, passing: true, retry_after: None }
+    }
+
+    /// With the provider's word on when to come back.
+    pub(super) fn until(self, retry_after: Option<Duration>) -> Self {
+        Self { retry_after, ..self }
     }
 }
 
 /// An error inside of an answer: limits and overload pass.
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        let limits =
-            [ModelErrorKind::RateLimited { retry_after: None }, ModelErrorKind::Unavailable];
-        Self { passing: limits.contains(&error.kind), error }
+        let (passing, retry_after) = match error.kind {
+            ModelErrorKind::RateLimited { retry_after } => (true, retry_after),
+            ModelErrorKind::Unavailable => (true, None),
+            _ => (false, None),
+        };
+        Self { error, passing, retry_after }
     }
 }
 
@@ -57,7 +67,7 @@ impl Retries {
         if made >= self.max || !failure.passing {
             return None;
         }
-        if let ModelErrorKind::RateLimited { retry_after: Some(asked) } = failure.error.kind {
+        if let Some(asked) = failure.retry_after {
             let spread = (asked / 10).min(Duration::from_secs(1));
             return (asked <= LONGEST_WAIT).then(|| asked + spread.mul_f64(random));
         }
@@ -105,7 +115,7 @@ mod tests {
 
     fn limited(retry_after: Option<u64>) -> Failure {
         let retry_after = retry_after.map(Duration::from_secs);
-        Failure::passing(ModelErrorKind::RateLimited { retry_after }, "")
+        Failure::passing(ModelErrorKind::RateLimited { retry_after }, "").until(retry_after)
     }
 
     fn headers(name: &'static str, value: &'static str) -> HeaderMap {

@@ -17,6 +17,9 @@ use tokio::time::{Instant, Sleep};
 /// The longest event. Pictures come in one piece.
 const MAX_EVENT: usize = 32 * 1024 * 1024;
 
+/// The longest answer. Each word has some hundred bytes of frame around it.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+
 /// What an answer's bytes come from.
 pub(super) type Chunks<E> = Pin<Box<dyn Stream<Item = Result<Bytes, E>> + Send>>;
 
@@ -29,6 +32,9 @@ pub(super) enum ReadError<E: std::error::Error + 'static> {
     /// An event without an end.
     #[error("an event is longer than {MAX_EVENT} bytes")]
     TooLong,
+    /// An answer without an end.
+    #[error("the answer is longer than {MAX_ANSWER} bytes")]
+    Endless,
     /// The connection broke.
     #[error("the answer broke off")]
     Cut(#[source] E),
@@ -59,6 +65,8 @@ pub(super) struct Source<E> {
     clock: Option<Pin<Box<Sleep>>>,
     waiting: bool,
     unread: Unread,
+    /// Length of all that was read.
+    read: usize,
     ended: bool,
 }
 
@@ -71,6 +79,7 @@ impl<E> Source<E> {
             clock: None,
             waiting: false,
             unread: Unread::default(),
+            read: 0,
             ended: false,
         }
     }
@@ -114,8 +123,14 @@ impl<E: std::error::Error + 'static> Stream for Source<E> {
         match self.chunks.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
                 self.waiting = false;
-                let fits = self.unread.add(bytes.len());
-                Poll::Ready(Some(if fits { Ok(bytes) } else { Err(ReadError::TooLong) }))
+                self.read = self.read.saturating_add(bytes.len());
+                Poll::Ready(Some(if !self.unread.add(bytes.len()) {
+                    Err(ReadError::TooLong)
+                } else if self.read > MAX_ANSWER {
+                    Err(ReadError::Endless)
+                } else {
+                    Ok(bytes)
+                }))
             }
             Poll::Ready(Some(Err(error))) => {
                 self.ended = true;
@@ -206,5 +221,19 @@ mod tests {
         assert!(source.next().await.unwrap().is_ok());
         let error = source.next().await.unwrap().unwrap_err();
         assert!(matches!(error, ReadError::TooLong), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_an_end_is_given_up() {
+        let piece = Bytes::from(vec![b'x'; MAX_EVENT]);
+        let endless = stream::repeat(piece).map(Ok::<_, Infallible>);
+        let mut source = Source::new(Box::pin(endless), None);
+        let unread = source.unread();
+        for _ in 0..MAX_ANSWER / MAX_EVENT {
+            assert!(source.next().await.unwrap().is_ok());
+            unread.reset();
+        }
+        let error = source.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, ReadError::Endless), "{error}");
     }
 }

@@ -3,6 +3,9 @@
 
 use super::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 
+/// How many calls an answer may make. Whoever makes more never ends.
+pub(super) const MAX_CALLS: usize = 1000;
+
 /// One provider's wire.
 pub(super) trait Wire: Send + Sync {
     /// The request, for the configured model; the client adds the base URL, configured headers
@@ -39,6 +42,10 @@ pub(super) trait Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError>;
 
-    /// The stream ended cleanly: pushes what is still due, [`ModelEvent::Finish`] last.
+    /// Whether the model said why it stops. What may follow (counts, the end) follows at once or
+    /// not at all.
+    fn is_complete(&self) -> bool;
+
+    /// The stream ended cleanly, or is complete and ended anyhow: pushes what is still due, [`ModelEvent::Finish`] last.
     fn on_end(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError>;
 }

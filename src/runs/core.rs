@@ -158,7 +158,14 @@ impl Core {
 
     /// Results of claimed calls that wait to be sent: they are stored first.
     pub(super) fn settled(&self) -> Vec<Settled> {
-        std::mem::take(&mut self.lock().settled)
+        self.lock().settled.clone()
+    }
+
+    /// The first of them are stored; who is stopped before that leaves them to the end of the run.
+    pub(super) fn stored(&self, count: usize) {
+        let mut state = self.lock();
+        let count = count.min(state.settled.len());
+        state.settled.drain(..count);
     }
 
     /// Sends what waits. Sending under the lock keeps these events before the closing ones.

@@ -70,8 +70,11 @@ pub(super) async fn drive(drive: Drive) -> Stopped {
             return stopped;
         }
         let settled = core.settled();
-        if !settled.is_empty() && settler.settle(&settled).await.is_err() {
-            return Stopped::StoreFailed;
+        if !settled.is_empty() {
+            if settler.settle(&settled).await.is_err() {
+                return Stopped::StoreFailed;
+            }
+            core.stored(settled.len());
         }
         match events.place().await {
             Some(place) => core.flush(Some(place)),

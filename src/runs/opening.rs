@@ -2,6 +2,7 @@
 //! what was open, the state.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -111,7 +112,8 @@ impl Opening {
         ids: &mut dyn IdSource,
     ) {
         let keep = if begun.parked.is_some() { Keep::Everything } else { Keep::UpToInput };
-        let incoming = Incoming { messages: &input.messages, answered_calls: pending };
+        let believed = self.believed(input, begun);
+        let incoming = Incoming { messages: &believed, answered_calls: pending };
         let mut mint = || MessageId::from(ids.next_id());
         let merged = reconcile(Vec::clone(&begun.messages), keep, &incoming, &mut mint);
         self.notes.extend(merged.notes.iter().map(ToString::to_string));
@@ -120,6 +122,20 @@ impl Opening {
         let runs = approved(decisions);
         let messages = merged.history.into_iter().map(|stored| as_run(stored.message, &runs));
         self.history = Some(Arc::new(messages.collect()));
+    }
+
+    /// The messages of the input, but for results of calls that go on with this run and are the
+    /// server's to execute: it would be kept from that by whoever says that it did.
+    fn believed<'a>(&mut self, input: &'a RunAgentInput, begun: &Begun) -> Cow<'a, [Message]> {
+        let calls = calls_to_go_on_with(input, begun);
+        let is_believed =
+            |message: &Message| message.answered_call().is_none_or(|call| !calls.contains(call));
+        let count = input.messages.iter().filter(|message| !is_believed(message)).count();
+        if count == 0 {
+            return Cow::Borrowed(&input.messages);
+        }
+        self.notes.push(format!("{count} tool messages answer calls of the server's own tools"));
+        Cow::Owned(input.messages.iter().filter(|message| is_believed(message)).cloned().collect())
     }
 
     /// The thread's messages before the run.
@@ -199,6 +215,26 @@ fn as_run(mut message: Message, runs: &HashMap<&str, &StoredCall>) -> Message {
         }
     }
     message
+}
+
+/// The stored calls that no stored message answers and that are of none of the client's tools, if
+/// the run goes on with what was parked.
+fn calls_to_go_on_with<'a>(input: &RunAgentInput, begun: &'a Begun) -> HashSet<&'a ToolCallId> {
+    if !begun.parked.as_ref().is_some_and(|parked| parked.raised) {
+        return HashSet::new();
+    }
+    let is_clients = |name: &str| input.tools.iter().any(|tool| tool.name == name);
+    let stored = || begun.messages.iter().map(|stored| &stored.message);
+    let calls = stored().flat_map(|message| match message {
+        Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+        _ => &[],
+    });
+    let mut open: HashSet<&ToolCallId> =
+        calls.filter(|call| !is_clients(&call.function.name)).map(|call| &call.id).collect();
+    for answered in stored().filter_map(Message::answered_call) {
+        open.remove(answered);
+    }
+    open
 }
 
 /// The calls that the decisions answer and that have no result yet.

@@ -90,11 +90,8 @@ async fn leave(
     let Watched { end, outlet } = watched;
     let client_left = end.is_none();
     let closed = core.close(end.unwrap_or_else(|| StreamEnd::Failed(refusal::client_left())));
-    // Results that were not sent any more; the end has those that are messages.
+    // Results that were not sent any more.
     let settled = core.settled();
-    if !settled.is_empty() && ticket.settler().settle(&settled).await.is_err() {
-        tracing::error!("results of approved calls are only recorded with the end of their run");
-    }
     let keeps = shared.ledger.policy().keep_history
         || ticket.begun().parked.is_some()
         || !closed.end.open.is_empty()
@@ -103,7 +100,8 @@ async fn leave(
     let messages =
         if keeps { opening.with(&request.input, transcript, seen.as_ref()) } else { Vec::new() };
     let messages = Arc::new(messages);
-    let ended = Ended { end: &end, messages, state, decisions: &opening.decisions };
+    let decisions = &opening.decisions;
+    let ended = Ended { end: &end, messages, state, decisions, settled: &settled };
     // Recorded before the terminal event leaves, so that a fast resume cannot overtake it.
     let outcome = match ticket.end(&ended).await {
         Ok(()) => end.outcome,

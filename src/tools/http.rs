@@ -114,7 +114,7 @@ impl Request {
     /// For the model: why there is no answer.
     async fn make(&self, call: ToolCall) -> Result<ToolEnd, String> {
         let request = self.request(call.arguments, &call.context)?;
-        let answer = self.exchange(request);
+        let answer = self.exchange(request, &call.context.request_id);
         let Some(timeout) = self.timeout else { return answer.await };
         let late =
             |_| format!("The service did not answer within {} seconds.", timeout.as_secs_f64());
@@ -137,13 +137,21 @@ impl Request {
         Ok(if has_body { request.json(&arguments) } else { request })
     }
 
-    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<ToolEnd, String> {
+    async fn exchange(
+        &self,
+        request: reqwest::RequestBuilder,
+        request_id: &str,
+    ) -> Result<ToolEnd, String> {
         let response = request.send().await.map_err(|error| {
-            // The URL holds arguments.
-            tracing::warn!(error = ?error.without_url(), "an HTTP tool could not reach its service");
+            tracing::warn!(
+                request.id = request_id,
+                // The URL holds arguments.
+                error = ?error.without_url(),
+                "an HTTP tool could not reach its service"
+            );
             "The service could not be reached.".to_owned()
         })?;
-        answer::read(response, self.limit).await
+        answer::read(response, self.limit, request_id).await
     }
 }
 

@@ -143,10 +143,6 @@ impl ToolEnd {
     }
 }
 
-/// The tools of a source, once it has them.
-pub type Listing<'a> =
-    Pin<Box<dyn Future<Output = Result<Vec<Arc<dyn Tool>>, SourceError>> + Send + 'a>>;
-
 /// Several tools that come and go together, such as those of an MCP server.
 pub trait ToolSource: Send + Sync + 'static {
     /// Its name in the configuration.

@@ -1,7 +1,7 @@
 //! Arguments of tools, held against their JSON Schema.
 
 use agui_adapter::model::event::Object;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// The longest argument text that is read.
@@ -16,6 +16,10 @@ const MAX_FAULT: usize = 300;
 
 /// How deep the members of a place are told.
 const MAX_PLACE: usize = 200;
+
+/// How often a `pattern` that looks around or back may be tried at other places. Those that do not
+/// take a time that their text is proportional to.
+const MAX_BACKTRACKS: usize = 100_000;
 
 /// What a tool takes: its JSON Schema, compiled. Of drafts, `$schema` decides; without it, 2020-12.
 ///
@@ -33,7 +37,11 @@ impl Arguments {
     ///
     /// Why it is none.
     pub fn compile(schema: &Value) -> Result<Self, String> {
-        let options = jsonschema::options().offline().should_validate_formats(false);
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS);
+        let options = jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(patterns);
         let validator = options.build(schema).map_err(|error| fault(&error))?;
         Ok(Self { validator })
     }

@@ -15,7 +15,8 @@ fn models_that_cannot_be_reached() {
             "agentscope:\n  models:\n    a: {provider: opnai, model: m}\n    b: {base-url: \
              'http://x/v1'}\n    c: {model: m, base-url: 'x.example/v1'}\n    d: {model: m, \
              base-url: 'https://x/v1?a=b'}\n    e: {model: m, parameters: {stream: false}}\n    f:\n    \
-             g: {modle: m}\n    h: {model: ''}\n    i: {model: m, headers: {'X Y': a}}\n"
+             g: {modle: m}\n    h: {model: ''}\n    i: {model: m, headers: {'X Y': a}}\n    j: \
+             {model: m, headers: {Content-Length: '5', X-A: a, x-a: b, Accept: c}}\n"
         ),
         [
             "test.yaml:3:19: agentscope.models.a.provider: expected one of openai, anthropic, gemini, \
@@ -32,6 +33,10 @@ fn models_that_cannot_be_reached() {
              provider, base-url, api-key, model, headers, parameters, timeout, max-retries, vision",
             "test.yaml:10:5: agentscope.models.h: `model` is missing",
             "test.yaml:11:29: agentscope.models.i.headers.\"X Y\": this cannot be the name of a header",
+            "test.yaml:12:29: agentscope.models.j.headers.Content-Length: this header is the server's \
+             own and cannot be replaced",
+            "test.yaml:12:58: agentscope.models.j.headers.x-a: this header stands there already, in \
+             other letters",
         ]
     );
 }
@@ -43,7 +48,8 @@ fn servers_that_cannot_be_reached() {
             "agentscope:\n  mcp-servers:\n    a: {}\n    b: {command: x, url: 'http://x'}\n    c: {url: \
              'http://x', args: [a]}\n    d: {command: x, headers: {A: b}}\n    e: {url: file:///x}\n    \
              f: {command: x, timeout: 0}\n    g: {command: ''}\n    http: {command: x}\n    'a:b': \
-             {command: x}\n    h: {command: x, elicitation: waits}\n"
+             {command: x}\n    h: {command: x, elicitation: waits}\n    i: {url: 'http://x', \
+             headers: {Mcp-Session-Id: a}}\n"
         ),
         [
             "test.yaml:3:5: agentscope.mcp-servers.a: exactly one of `command` and `url` is needed",
@@ -62,6 +68,8 @@ fn servers_that_cannot_be_reached() {
              characters out of A-Z, a-z, 0-9, `.`, `_` and `-`",
             "test.yaml:12:34: agentscope.mcp-servers.h.elicitation: expected one of decline, wait, \
              found `waits`; did you mean `wait`?",
+            "test.yaml:13:36: agentscope.mcp-servers.i.headers.Mcp-Session-Id: this header is the \
+             server's own and cannot be replaced",
         ]
     );
 }
@@ -281,7 +289,7 @@ fn a_tool_that_cannot_be_read_gives_no_other_error() {
         [
             "test.yaml:7:25: tools[0].builtin: expected one of get_current_time, calculate, \
              update_state, update_plan, ask_user, found `calculater`; did you mean `calculate`?",
-            "test.yaml:8:48: permission.allow[1]: a rule is `tool` or `source:tool`",
+            "test.yaml:8:49: permission.allow[1]: a rule is `tool` or `source:tool`",
         ]
     );
 }

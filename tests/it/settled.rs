@@ -120,6 +120,11 @@ struct World {
 impl World {
     /// Its agent asks for a call; approved, it executes that and waits before it ends.
     fn new() -> Self {
+        Self::whose_call_is(None)
+    }
+
+    /// The same, the call being that of an agent below.
+    fn whose_call_is(source: Option<&'static str>) -> Self {
         let store = Held::new();
         let setup = RunServiceSetup {
             store: Some(Arc::clone(&store) as Arc<dyn Store>),
@@ -134,7 +139,7 @@ impl World {
                 yield Ok(start());
                 if request.decisions.is_empty() {
                     for event in asks_for("c1") {
-                        yield Ok(event);
+                        yield Ok(of(source, event));
                     }
                     return;
                 }
@@ -143,7 +148,7 @@ impl World {
                     assert!(matches!(decision.verdict, Verdict::Approved { .. }));
                     counts.fetch_add(1, Ordering::SeqCst);
                     for event in result() {
-                        yield Ok(event);
+                        yield Ok(of(source, event));
                     }
                 }
                 waits.notified().await;
@@ -212,6 +217,11 @@ impl World {
     }
 }
 
+fn of(source: Option<&str>, mut event: AgentEvent) -> AgentEvent {
+    event.source = source.map(Into::into);
+    event
+}
+
 fn result() -> [AgentEvent; 3] {
     let (reply, call) = ("reply".to_owned(), "c1".to_owned());
     [
@@ -278,6 +288,36 @@ async fn a_client_that_leaves_before_the_result_is_stored_gets_it_with_the_retry
     world.released.notify_one();
     let mut events = world.approved("r3").await;
     assert_eq!(kinds(&mut events), ["RUN_STARTED", "TOOL_CALL_RESULT", "RUN_FINISHED"]);
+    assert_eq!(world.executed(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_childs_result_that_no_message_tells_is_stored_with_the_end_of_a_run_that_is_left() {
+    let world = World::whose_call_is(Some("main/r"));
+    let old = |mut input: Value| {
+        input.as_object_mut().unwrap().remove("protocolVersion");
+        input
+    };
+    world.permit(2);
+    let mut events = world.start(old(input("t", "r1")));
+    settle().await;
+    let batch = events.try_recv().unwrap();
+    let last = serde_json::to_value(batch.last().unwrap()).unwrap();
+    let id = last["outcome"]["interrupts"][0]["id"].clone();
+    let entry = json!([{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]);
+    // The run begins, and is left while its result is being stored.
+    world.permit(1);
+    let events = world.start(old(resume("t", "r2", &entry)));
+    settle().await;
+    assert_eq!((world.executed(), world.settled_and_open().await), (1, (0, 1)));
+    drop(events);
+    world.permit(1);
+    settle().await;
+    assert_eq!(world.settled_and_open().await, (1, 0));
+    world.permit(2);
+    world.released.notify_one();
+    let _events = world.start(old(resume("t", "r3", &entry)));
+    settle().await;
     assert_eq!(world.executed(), 1);
 }
 

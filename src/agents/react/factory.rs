@@ -6,6 +6,7 @@ use agui_protocol::capabilities::SubagentInfo;
 
 use super::{
     Parts, ReactAgent, Source, capabilities,
+    notices::Notices,
     prompt::Prompt,
     supplies::{Model, Supplies},
     toolkit::{BUILTIN_SOURCE, HTTP_SOURCE},
@@ -66,6 +67,7 @@ impl AgentFactory for ReactFactory {
             tells_state: react.tools.contains(&ToolConfig::Builtin(Builtin::UpdateState)),
             whole: OnceLock::new(),
             leaf: OnceLock::new(),
+            notices: Notices::default(),
         }));
         Ok(Built { agent: Arc::new(agent), capabilities })
     }

@@ -11,6 +11,7 @@ mod factory;
 mod forms;
 pub mod history;
 mod keep;
+mod notices;
 mod park;
 pub mod permission;
 mod prompt;
@@ -36,6 +37,7 @@ pub use self::{
     supplies::{Model, Supplies},
 };
 use self::{
+    notices::Notices,
     prompt::Prompt,
     toolkit::{OwnTools, SubagentTool},
 };
@@ -82,6 +84,7 @@ struct Parts {
     whole: OnceLock<Arc<OwnTools>>,
     /// The same without sub-agents.
     leaf: OnceLock<Arc<OwnTools>>,
+    notices: Notices,
 }
 
 /// Tools that come and go together, and which of them the agent uses.

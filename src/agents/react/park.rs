@@ -1,8 +1,8 @@
 //! What the loop parks when it stops to ask, and reads when the answers come, on any replica.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use agui_adapter::model::{Block, Msg};
+use agui_adapter::model::{Block, Msg, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,6 +36,9 @@ pub(super) struct Parked {
 pub(super) struct ParkedCall {
     id: String,
     name: String,
+    /// Where its tool came from: another one of the name is not what was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Arc<str>>,
     arguments: String,
     #[serde(flatten)]
     pub(super) standing: ParkedStanding,
@@ -99,16 +102,32 @@ impl Parked {
         })
     }
 
-    /// Whether these messages go on where the reply stopped: they have what was said before, and
-    /// the results of the client's tools.
+    /// Whether these messages go on where the reply stopped: they have what was said before, the
+    /// calls and the results of the client's tools, and no agent has said anything since.
     pub(super) fn is_answered_by(&self, messages: &[Msg]) -> bool {
         let anchor = self.anchor.as_deref();
         let begun = anchor.is_none_or(|anchor| messages.iter().any(|msg| msg.id == anchor));
-        let blocks = || messages.iter().flat_map(|msg| &msg.content);
-        let answers = |block: &Block, id: &str| matches!(block, Block::ToolResult { call_id, .. } if call_id == id);
-        let is_answered = |call: &ParkedCall| blocks().any(|block| answers(block, &call.id));
-        let waits = |call: &&ParkedCall| matches!(call.standing, ParkedStanding::Frontend);
-        begun && self.calls.iter().filter(waits).all(is_answered)
+        let is_call = |id: &str| self.calls.iter().any(|call| call.id == id);
+        let calls = |msg: &Msg| {
+            let mut blocks = msg.content.iter();
+            blocks.any(|block| matches!(block, Block::ToolUse { call, .. } if is_call(&call.id)))
+        };
+        let Some(called) = messages.iter().rposition(calls) else { return false };
+        let answered: HashSet<&str> = messages
+            .iter()
+            .flat_map(|msg| &msg.content)
+            .filter_map(|block| match block {
+                Block::ToolResult { call_id, .. } => Some(call_id.as_str()),
+                _ => None,
+            })
+            .collect();
+        let mut waits = self.calls.iter();
+        begun
+            && messages.iter().skip(called + 1).all(|msg| msg.role != Role::Assistant)
+            && waits.all(|call| {
+                !matches!(call.standing, ParkedStanding::Frontend)
+                    || answered.contains(call.id.as_str())
+            })
     }
 
     pub(super) fn take_messages(&mut self) -> Vec<Msg> {
@@ -119,10 +138,9 @@ impl Parked {
 impl ParkedCall {
     fn new(slot: &Slot, toolkit: &Toolkit) -> Self {
         let Made { id, name, arguments, .. } = slot.call.clone();
-        let is_frontend = || {
-            let entry = toolkit.get(&name);
-            entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Frontend))
-        };
+        let entry = toolkit.get(&name);
+        let is_frontend = || entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Frontend));
+        let source = entry.and_then(|entry| entry.source.clone());
         let standing = match &slot.standing {
             Standing::Asked { .. } => ParkedStanding::Asked,
             Standing::Run(_) => ParkedStanding::Allowed,
@@ -134,7 +152,7 @@ impl ParkedCall {
                 ParkedStanding::Done { output: forms(&outcome.output), state: outcome.state.into() }
             }
         };
-        Self { id, name, arguments, standing }
+        Self { id, name, source, arguments, standing }
     }
 
     pub(super) fn made(&self) -> Made {

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use agui_adapter::model::{AgentEvent, AgentEventKind, Block, Msg, Role, event::Object};
+use agui_protocol::{Message, RunAgentInput};
 use futures_util::{StreamExt, future::join_all, stream};
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::{
     resume::{Answers, accepted_rules, slots, with_arguments},
     round::{Round, Start},
     subagent::{self, SubagentCall},
-    toolkit::{EntryKind, OwnTools, Toolkit, ToolkitParts},
+    toolkit::{Entry, EntryKind, OwnTools, Toolkit, ToolkitParts},
     turn::{Made, message, say},
 };
 use crate::{
@@ -79,7 +80,7 @@ impl Reply {
             system: parts.prompt.fill(&request),
             context: Arc::new(context),
             state: Arc::clone(&request.state),
-            used: call_ids(&messages),
+            used: used_ids(&request.input, &messages),
             history: Vec::new(),
             anchor: None,
             own: Vec::new(),
@@ -238,8 +239,10 @@ impl Reply {
         say(out, AgentEventKind::Park { state: Arc::new(state) });
     }
 
-    pub(super) fn runs_in_parallel(&self) -> bool {
-        self.parts.parallel_tool_calls
+    /// Whether a call of this tool waits for those before it: what changes the state must know what
+    /// they made of it.
+    pub(super) fn runs_in_turn(&self, tool: &str) -> bool {
+        !self.parts.parallel_tool_calls || self.toolkit.get(tool).is_some_and(Entry::changes_state)
     }
 
     /// What the model reads of a call of a tool that is none.
@@ -293,6 +296,18 @@ const SUM_UP: &str = "You have reached the limit of iterations for this reply. C
 
 fn done(outcome: Outcome) -> Steps {
     Box::pin(stream::iter([Step::Done(outcome)]))
+}
+
+/// The ids that stand for calls when a reply begins. The client may know some of sub-agents, of
+/// whose calls the history says nothing.
+fn used_ids(input: &RunAgentInput, messages: &[Msg]) -> HashSet<String> {
+    let mut used = call_ids(messages);
+    for message in &input.messages {
+        if let Message::Assistant { tool_calls, .. } = message {
+            used.extend(tool_calls.iter().map(|call| call.id.as_str().to_owned()));
+        }
+    }
+    used
 }
 
 /// The ids of all calls.
@@ -360,7 +375,9 @@ impl Parts {
         let mut tools = self.tools.clone();
         tools.extend(from_sources);
         let subagents = if delegates { self.subagent_tools() } else { Vec::new() };
-        OwnTools::new(&tools, &self.external, &subagents)
+        let own = OwnTools::new(&tools, &self.external, &subagents);
+        self.notices.tell(&self.name, delegates, own.notices());
+        own
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{
     call::Outcome,
     park::{ParkedCall, ParkedStanding},
+    permission::Verdict as Permission,
     reply::Reply,
     round::{Slot, Standing, Start},
     subagent::Resumed,
@@ -87,22 +88,29 @@ pub(super) fn slots(
 
 fn slot(parked: ParkedCall, answers: &Answers<'_>, reply: &Reply) -> Result<Slot, AgentError> {
     let call = parked.made();
+    let source = parked.source.as_deref();
     let shown = |outcome| Standing::Done { outcome, shown: true };
     let standing = match parked.standing {
         ParkedStanding::Done { output, state } => shown(ParkedStanding::outcome(output, state)),
-        ParkedStanding::Asked => return consented(call, answers, reply),
+        ParkedStanding::Asked => return consented(call, source, answers, reply),
         ParkedStanding::Frontend | ParkedStanding::External => shown(elsewhere(&call, answers)),
         waited => match answers.result(&call.id) {
             // An earlier run that took the answers came as far as that.
             Some(outcome) => shown(outcome),
-            None => return Ok(going_on(call, waited, answers, reply)),
+            None => return Ok(going_on(call, source, waited, answers, reply)),
         },
     };
     Ok(Slot { call, input: Object::new(), standing })
 }
 
 /// A call goes on that waited, though for no consent to itself.
-fn going_on(call: Made, waited: ParkedStanding, answers: &Answers<'_>, reply: &Reply) -> Slot {
+fn going_on(
+    call: Made,
+    source: Option<&str>,
+    waited: ParkedStanding,
+    answers: &Answers<'_>,
+    reply: &Reply,
+) -> Slot {
     let start = match waited {
         ParkedStanding::Question { parked } => {
             let payload =
@@ -119,7 +127,7 @@ fn going_on(call: Made, waited: ParkedStanding, answers: &Answers<'_>, reply: &R
         }
         _ => Start::default(),
     };
-    runs(call, start, reply).unwrap_or_else(|(call, outcome)| Slot {
+    runs(call, source, start, reply).unwrap_or_else(|(call, outcome)| Slot {
         call,
         input: Object::new(),
         standing: Standing::Done { outcome, shown: false },
@@ -127,7 +135,12 @@ fn going_on(call: Made, waited: ParkedStanding, answers: &Answers<'_>, reply: &R
 }
 
 /// What becomes of a call for which a person's consent was asked.
-fn consented(mut call: Made, answers: &Answers<'_>, reply: &Reply) -> Result<Slot, AgentError> {
+fn consented(
+    mut call: Made,
+    source: Option<&str>,
+    answers: &Answers<'_>,
+    reply: &Reply,
+) -> Result<Slot, AgentError> {
     let shown = |call, outcome| Slot {
         call,
         input: Object::new(),
@@ -150,11 +163,12 @@ fn consented(mut call: Made, answers: &Answers<'_>, reply: &Reply) -> Result<Slo
         });
         return Ok(shown(call, outcome));
     }
-    if let (true, Some(entry)) = (edited, reply.toolkit.get(&call.name)) {
+    let entry = reply.toolkit.get(&call.name).filter(|entry| entry.source.as_deref() == source);
+    if let (true, Some(entry)) = (edited, entry) {
         let arguments = stored.input.clone().unwrap_or_default();
         entry.check(&arguments).map_err(|fault| does_not_fit(&fault))?;
     }
-    match runs(call, Start::default(), reply) {
+    match runs(call, source, Start::default(), reply) {
         Ok(slot) => Ok(slot),
         Err((call, outcome)) => Ok(Slot {
             call,
@@ -164,12 +178,25 @@ fn consented(mut call: Made, answers: &Answers<'_>, reply: &Reply) -> Result<Slo
     }
 }
 
-/// A call that may run, if its tool is still there and takes the arguments.
-fn runs(call: Made, start: Start, reply: &Reply) -> Result<Slot, (Made, Outcome)> {
+/// A call that may run, if its tool is still there, no rule has come to deny it, and it takes the
+/// arguments. The agent may have been set up anew since it was called.
+fn runs(
+    call: Made,
+    source: Option<&str>,
+    start: Start,
+    reply: &Reply,
+) -> Result<Slot, (Made, Outcome)> {
     let Some(entry) = reply.toolkit.get(&call.name) else {
         let text = reply.no_such_tool(&call.name);
         return Err((call, Outcome::error(text)));
     };
+    if entry.source.as_deref() != source {
+        let text = format!("The call was not run: `{}` is another tool now.", call.name);
+        return Err((call, Outcome::error(text)));
+    }
+    if let Permission::Deny { text } = reply.permissions.decide(entry) {
+        return Err((call, Outcome::text(text, ResultState::Denied)));
+    }
     match entry.arguments(&call.arguments) {
         Ok(input) if matches!(entry.kind, EntryKind::External) => {
             Ok(Slot { call, input, standing: Standing::Elsewhere })

@@ -76,6 +76,8 @@ pub(super) struct Round {
     running: SelectAll<BoxStream<'static, (usize, Step)>>,
     /// Calls that run one behind the other.
     queue: VecDeque<usize>,
+    /// The one of them that runs.
+    in_turn: Option<usize>,
 }
 
 impl Slot {
@@ -138,7 +140,13 @@ const NOT_NOW: &str = "The call was not run: the limit of iterations is reached.
 
 impl Round {
     pub(super) fn new(slots: Vec<Slot>) -> Self {
-        Self { id: fresh_id(), slots, running: SelectAll::new(), queue: VecDeque::new() }
+        Self {
+            id: fresh_id(),
+            slots,
+            running: SelectAll::new(),
+            queue: VecDeque::new(),
+            in_turn: None,
+        }
     }
 
     /// Answers calls that must not run.
@@ -177,21 +185,31 @@ impl Round {
         if asks {
             return;
         }
-        let runs = |slot: &Slot| matches!(slot.standing, Standing::Run(_));
-        let runs = self.slots.iter().enumerate().filter(|(_, slot)| runs(slot));
-        self.queue = runs.map(|(at, _)| at).collect();
-        if reply.runs_in_parallel() {
-            while self.start_next(reply) {}
-        } else {
-            self.start_next(reply);
+        for at in 0..self.slots.len() {
+            let waits = self.slots.get(at).is_some_and(|slot| reply.runs_in_turn(&slot.call.name));
+            if waits {
+                self.queue.push_back(at);
+            } else {
+                self.start(at, reply);
+            }
+        }
+        self.start_next(reply);
+    }
+
+    /// Starts the next of the calls that run one behind the other.
+    fn start_next(&mut self, reply: &Reply) {
+        self.in_turn = None;
+        while self.in_turn.is_none()
+            && let Some(at) = self.queue.pop_front()
+        {
+            self.in_turn = self.start(at, reply).then_some(at);
         }
     }
 
-    /// Starts the next call; `false` = there is none.
-    fn start_next(&mut self, reply: &Reply) -> bool {
-        let Some(at) = self.queue.pop_front() else { return false };
+    /// Starts a call; `false` = it is not to run.
+    fn start(&mut self, at: usize, reply: &Reply) -> bool {
         let Some(slot) = self.slots.get_mut(at) else { return false };
-        let Standing::Run(start) = &mut slot.standing else { return true };
+        let Standing::Run(start) = &mut slot.standing else { return false };
         let steps = reply.start(&slot.call, &slot.input, std::mem::take(start));
         self.running.push(steps.map(move |step| (at, step)).boxed());
         true
@@ -236,7 +254,9 @@ impl Round {
             }
             Step::Waits { parked } => slot.standing = Standing::Child { parked },
         }
-        self.start_next(reply);
+        if self.in_turn == Some(at) {
+            self.start_next(reply);
+        }
         Ok(())
     }
 
@@ -364,8 +384,12 @@ fn tool_event(call: &str, event: ToolEvent, reply: &mut Reply, out: &mut Vec<Age
     }
 }
 
-/// A sub-agent's event goes on as it is; the state is everybody's.
+/// A sub-agent's event goes on as it is; the state is everybody's, and the client knows each id of
+/// a call for one call.
 fn child_event(event: AgentEvent, reply: &mut Reply, out: &mut Vec<AgentEvent>) {
+    if let AgentEventKind::ToolCallStart { call, .. } = &event.kind {
+        reply.used.insert(call.clone());
+    }
     if let AgentEventKind::State { change } = &event.kind
         && let Err(error) = change.apply(&mut reply.state)
     {

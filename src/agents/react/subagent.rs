@@ -72,7 +72,6 @@ pub fn parameters() -> Value {
             },
         },
         "required": ["task"],
-        "additionalProperties": false,
     })
 }
 

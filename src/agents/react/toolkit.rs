@@ -10,8 +10,9 @@ use agui_adapter::{model::event::Object, options::ToolMergeMode};
 use agui_protocol::input::Tool as FrontendTool;
 use serde_json::{Value, json};
 
+use super::subagent;
 use crate::{
-    config::react::Declared,
+    config::react::{Builtin, Declared},
     llm::FunctionSpec,
     tools::{
         Tool,
@@ -27,8 +28,6 @@ pub const HTTP_SOURCE: &str = "http";
 pub const EXTERNAL_SOURCE: &str = "external";
 /// Name of the source of sub-agents.
 pub const SUBAGENT_SOURCE: &str = "subagent";
-/// The argument of a sub-agent: what it shall do.
-pub const SUBAGENT_TASK: &str = "task";
 
 /// A sub-agent as a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +110,13 @@ impl Entry {
         self.source.as_ref().map(|source| format!("{source}:{}", self.bare))
     }
 
+    /// Whether it changes the thread's state, and how depends on what the state is.
+    pub fn changes_state(&self) -> bool {
+        let changes = [Builtin::UpdateState, Builtin::UpdatePlan];
+        self.source.as_deref() == Some(BUILTIN_SOURCE)
+            && changes.iter().any(|builtin| builtin.name() == self.bare)
+    }
+
     fn compiled(&self) -> Option<&Arguments> {
         self.arguments.get_or_init(|| self.compile()).as_ref()
     }
@@ -167,18 +173,9 @@ impl Entry {
 
     fn subagent(subagent: &SubagentTool) -> Self {
         let SubagentTool { id, description } = subagent;
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                SUBAGENT_TASK: {
-                    "type": "string",
-                    "description": "What the agent shall do. It sees nothing but this text.",
-                },
-            },
-            "required": [SUBAGENT_TASK],
-        });
         let kind = EntryKind::Subagent(id.clone());
-        Self::new(id, description, Arc::new(parameters), Some(SUBAGENT_SOURCE.into()), kind)
+        let parameters = Arc::new(subagent::parameters());
+        Self::new(id, description, parameters, Some(SUBAGENT_SOURCE.into()), kind)
     }
 
     fn frontend(tool: &FrontendTool) -> Self {

@@ -123,7 +123,8 @@ impl Turn {
                 say(out, AgentEventKind::ToolCallEnd { call, encrypted });
             }
             let input = serde_json::from_str::<Object>(&call.arguments).ok();
-            let is_cut = cut && n == last && !call.ended && input.is_none();
+            // That a provider ended the call says nothing: all calls end with the answer.
+            let is_cut = cut && n == last && input.is_none();
             let Calling { at, id, name, arguments, encrypted, .. } = call;
             if let Some(block) = self.blocks.get_mut(at) {
                 let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());

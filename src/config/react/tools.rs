@@ -193,7 +193,7 @@ fn http(block: &Block<'_>, faults: &mut Faults<'_>) -> HttpToolConfig {
         declared,
         method: block.text("method").unwrap_or("GET").to_owned(),
         url: url.to_owned(),
-        headers: endpoint::headers(&block.block("headers"), faults),
+        headers: endpoint::headers(&block.block("headers"), &[], faults),
         timeout: block.duration("timeout").flatten(),
         response_limit: block.integer("response-limit").unwrap_or(RESPONSE_LIMIT),
     }

@@ -180,6 +180,10 @@ impl Decoder for Messages {
         Ok(())
     }
 
+    fn is_complete(&self) -> bool {
+        self.reason.is_some()
+    }
+
     fn on_end(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if self.finished {
             return Ok(());
@@ -284,7 +288,7 @@ fn finish_reason(reason: &str) -> FinishReason {
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "refusal" => FinishReason::ContentFilter,
         // `pause_turn` of tools that run at the provider's, and reasons to come.
-        other => FinishReason::Other(other.to_owned()),
+        other => FinishReason::other(other),
     }
 }
 

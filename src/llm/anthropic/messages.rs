@@ -1,6 +1,6 @@
 //! Turns as messages.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use agui_adapter::model::{
     Block,
@@ -182,14 +182,8 @@ fn ids(conversation: &Conversation<'_>) -> Vec<String> {
         Part::Call { call, .. } => Some(call.id.as_str()),
         _ => None,
     });
-    let mut used: HashSet<String> = HashSet::new();
-    calls
-        .map(|id| {
-            let id = unused(plain(id), &used);
-            used.insert(id.clone());
-            id
-        })
-        .collect()
+    let mut used = Used::default();
+    calls.map(|id| used.unused(plain(id))).collect()
 }
 
 fn plain(id: &str) -> String {
@@ -200,12 +194,21 @@ fn plain(id: &str) -> String {
     id.chars().map(|c| if taken(c) { c } else { '_' }).collect()
 }
 
-fn unused(id: String, used: &HashSet<String>) -> String {
-    let mut free = id.clone();
-    let mut next = 2;
-    while used.contains(&free) {
-        free = format!("{id}-{next}");
-        next += 1;
+/// Ids that stand for calls, each with how often it was wanted.
+#[derive(Default)]
+struct Used(HashMap<String, usize>);
+
+impl Used {
+    /// The id, or the next one like it that stands for no call.
+    fn unused(&mut self, id: String) -> String {
+        let mut times = self.0.get(&id).copied().unwrap_or_default();
+        let mut free = id.clone();
+        while self.0.contains_key(&free) {
+            times += 1;
+            free = format!("{id}-{times}");
+        }
+        self.0.insert(id, times.max(1));
+        self.0.entry(free.clone()).or_insert(1);
+        free
     }
-    free
 }

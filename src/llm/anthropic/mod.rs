@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ModelErrorKind, ModelRequest,
-    body::secret_header,
+    body::key_header,
     wire::{Decoder, Wire, WireRequest},
 };
 use crate::config::models::ModelConfig;
@@ -41,11 +41,7 @@ impl Anthropic {
     pub(super) fn new(config: &ModelConfig) -> Self {
         Self {
             model: config.model.clone(),
-            key: config
-                .api_key
-                .as_ref()
-                .filter(|key| !key.expose().is_empty())
-                .and_then(|key| secret_header(key.expose().trim())),
+            key: key_header(config, ""),
             parameters: config.parameters.clone(),
             vision: config.vision,
         }

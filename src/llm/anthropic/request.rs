@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     super::{
         FunctionSpec, ModelRequest, ToolChoice,
-        body::merge,
+        body::{merge, note_left_out},
         names,
         turns::{Conversation, Part, Side},
     },
@@ -44,14 +44,7 @@ impl Anthropic {
             body.insert("system".to_owned(), json!(system));
         }
         let (messages, left_out) = Messages::new(self.vision).of(&conversation, unthought);
-        if left_out > 0 {
-            tracing::warn!(
-                request.id = %request.request_id,
-                model = self.model,
-                count = left_out,
-                "pictures are left out, because the model is configured to take none",
-            );
-        }
+        note_left_out(left_out, &self.model, request);
         body.insert("messages".to_owned(), Value::Array(messages));
         let tools = tools(request, &conversation);
         if !tools.is_empty() {

@@ -14,7 +14,7 @@ use super::*;
 use crate::{
     config::models::Secret,
     http_client::{Redirects, build},
-    llm::{FinishReason, ModelError, openai::OpenAi},
+    llm::{FinishReason, ModelError, gemini::Gemini, openai::OpenAi},
 };
 
 /// A server that answers each request with the next of its answers, one connection at a time.
@@ -233,11 +233,33 @@ async fn a_limit_says_how_long_it_lasts() {
         let retry_after = Some(Duration::from_secs(3600));
         let expected = error(ModelErrorKind::RateLimited { retry_after }, "status 429");
         assert_eq!(say(&config(&server.url)).await, expected);
+        // So does one that is overloaded.
+        let server = serve(vec![status(503, "Retry-After: 3600\r\n", "")]).await;
+        let expected = error(ModelErrorKind::Unavailable, "status 503");
+        assert_eq!(say(&config(&server.url)).await, expected);
         let quota = r#"{"error":{"message":"quota","type":"insufficient_quota"}}"#;
         let server = serve(vec![status(429, "", quota)]).await;
         let kind = ModelErrorKind::RateLimited { retry_after: None };
         let expected = error(kind, "status 429, type insufficient_quota");
         assert_eq!(say(&config(&server.url)).await, expected);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_limit_that_stands_in_the_body_counts() {
+    local(async {
+        let info = json!({"@type": "type.googleapis.com/google.rpc.RetryInfo",
+            "retryDelay": "3600s"});
+        let body = json!({"error": {"code": 429, "details": [info]}}).to_string();
+        let server = serve(vec![status(429, "", &body)]).await;
+        let config = config(&server.url);
+        let client = build(&[], Redirects::None).unwrap();
+        let model = HttpModel::impatient(&config, Box::new(Gemini::new(&config)), client);
+        let said: Vec<_> = model.stream(ModelRequest::default()).collect().await;
+        let retry_after = Some(Duration::from_secs(3600));
+        let kind = ModelErrorKind::RateLimited { retry_after };
+        assert_eq!(said, error(kind, "status 429, code 429"));
     })
     .await;
 }
@@ -318,6 +340,12 @@ async fn an_answer_that_is_no_stream_is_told_apart() {
         let cause = "the answer holds an error, code context_length_exceeded";
         let expected = error(ModelErrorKind::ContextExceeded, cause);
         assert_eq!(say(&config(&server.url)).await, expected);
+        let packed = status(200, "Content-Encoding: gzip\r\n", &hello());
+        let cause = "the answer is compressed, which nobody asked for";
+        let server = serve(vec![packed]).await;
+        assert_eq!(say(&config(&server.url)).await, error(ModelErrorKind::Other, cause));
+        let server = serve(vec![status(200, "Content-Encoding: identity\r\n", &hello())]).await;
+        assert_eq!(say(&config(&server.url)).await, said());
         let server = serve(vec![status(200, "", "")]).await;
         let cause = "the answer ends without a reason";
         assert_eq!(say(&config(&server.url)).await, error(ModelErrorKind::Other, cause));

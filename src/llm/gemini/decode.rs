@@ -144,6 +144,10 @@ impl Decoder for Chunks {
         Ok(())
     }
 
+    fn is_complete(&self) -> bool {
+        self.reason.is_some()
+    }
+
     /// Only here the answer is complete: counts may come behind the reason why it stops.
     fn on_end(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if self.finished {
@@ -216,7 +220,7 @@ fn finish_reason(reason: &str) -> FinishReason {
         | "IMAGE_RECITATION"
         | "MODEL_ARMOR" => FinishReason::ContentFilter,
         // `MALFORMED_FUNCTION_CALL`, and reasons to come.
-        other => FinishReason::Other(other.to_owned()),
+        other => FinishReason::other(other),
     }
 }
 

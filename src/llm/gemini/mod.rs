@@ -1,6 +1,7 @@
 //! `streamGenerateContent` of Gemini.
 //!
-//! Its base URL ends before `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta`.
+//! Its base URL ends before `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta` or
+//! `https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google`.
 //! `parameters` are members of `generationConfig` (`temperature`, `thinkingConfig` and so on),
 //! but for those that stand beside it in a request: `generationConfig` itself, `safetySettings`,
 //! `toolConfig`, `tools`, `cachedContent` and the like. They go over our own, a null takes one of
@@ -17,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ModelErrorKind, ModelRequest,
-    body::secret_header,
+    body::key_header,
     wire::{Decoder, Wire, WireRequest},
 };
 use crate::config::models::ModelConfig;
@@ -39,6 +40,8 @@ pub(super) struct Gemini {
     key: Option<HeaderValue>,
     parameters: Map<String, Value>,
     vision: bool,
+    /// It is Vertex AI, which refuses requests in which calls have ids.
+    is_vertex: bool,
 }
 
 impl Gemini {
@@ -46,13 +49,10 @@ impl Gemini {
     pub(super) fn new(config: &ModelConfig) -> Self {
         Self {
             model: config.model.clone(),
-            key: config
-                .api_key
-                .as_ref()
-                .filter(|key| !key.expose().is_empty())
-                .and_then(|key| secret_header(key.expose().trim())),
+            key: key_header(config, ""),
             parameters: config.parameters.clone(),
             vision: config.vision,
+            is_vertex: config.base_url.contains("aiplatform.googleapis.com"),
         }
     }
 

@@ -29,14 +29,16 @@ pub(super) struct Contents {
     vision: bool,
     /// Whether calls of the turn in progress need a signature.
     signed: bool,
+    /// Whether calls and answers have ids; else the order tells which belong together.
+    identified: bool,
     /// How many pictures were left out.
     left_out: usize,
 }
 
 impl Contents {
-    /// For a model that sees images or not, and insists on signatures or not.
-    pub(super) fn new(vision: bool, signed: bool) -> Self {
-        Self { vision, signed, left_out: 0 }
+    /// For a model that sees images or not, insists on signatures or not, and takes ids or not.
+    pub(super) fn new(vision: bool, signed: bool, identified: bool) -> Self {
+        Self { vision, signed, identified, left_out: 0 }
     }
 
     /// The contents, and how many pictures were left out of them.
@@ -76,7 +78,7 @@ impl Contents {
                     // Of calls at once the first is signed, for all.
                     let due = self.signed && in_progress && !called;
                     called = true;
-                    parts.push(function_call(call, signature.or(due.then_some(UNSIGNED))));
+                    parts.push(self.function_call(call, signature.or(due.then_some(UNSIGNED))));
                 }
                 Part::Result { .. } => {}
             }
@@ -134,7 +136,27 @@ impl Contents {
             Some(_) => json!({"error": text}),
             None => json!({"result": text}),
         };
-        json!({"functionResponse": identified(call, "response", response)})
+        json!({"functionResponse": self.named(call, "response", response)})
+    }
+
+    fn function_call(&self, call: &Call, signature: Option<&str>) -> Value {
+        let function_call = self.named(call, "args", Value::Object(arguments(call)));
+        match signature {
+            Some(signature) => {
+                json!({"functionCall": function_call, "thoughtSignature": signature})
+            }
+            None => json!({"functionCall": function_call}),
+        }
+    }
+
+    /// Id, if there is one, and name of a call with what goes along.
+    fn named(&self, call: &Call, member: &str, value: Value) -> Value {
+        let name = names::encode(&call.name);
+        if call.id.is_empty() || !self.identified {
+            json!({"name": name, member: value})
+        } else {
+            json!({"id": call.id, "name": name, member: value})
+        }
     }
 
     fn media(&mut self, kind: MediaKind, source: &MediaSource, name: Option<&str>) -> Value {
@@ -171,24 +193,6 @@ fn signable(parts: &mut [Value]) -> Option<&mut Object> {
     let mut back = parts.iter_mut().rev();
     let part = back.find(|part| part.get("functionCall").is_none())?.as_object_mut()?;
     (!part.contains_key("thoughtSignature")).then_some(part)
-}
-
-fn function_call(call: &Call, signature: Option<&str>) -> Value {
-    let function_call = identified(call, "args", Value::Object(arguments(call)));
-    match signature {
-        Some(signature) => json!({"functionCall": function_call, "thoughtSignature": signature}),
-        None => json!({"functionCall": function_call}),
-    }
-}
-
-/// Id, if there is one, and name of a call with what goes along.
-fn identified(call: &Call, member: &str, value: Value) -> Value {
-    let name = names::encode(&call.name);
-    if call.id.is_empty() {
-        json!({"name": name, member: value})
-    } else {
-        json!({"id": call.id, "name": name, member: value})
-    }
 }
 
 /// `None` = the API takes no media of this type.

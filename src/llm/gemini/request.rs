@@ -3,7 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{FunctionSpec, ModelRequest, ToolChoice, body::merge, names, turns::Conversation},
+    super::{
+        FunctionSpec, ModelRequest, ToolChoice,
+        body::{merge, note_left_out},
+        names,
+        turns::Conversation,
+    },
     Gemini, WIRE,
     parts::Contents,
 };
@@ -31,16 +36,10 @@ impl Gemini {
         if !system.is_empty() {
             body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": system}]}));
         }
-        let contents = Contents::new(self.vision, insists_on_signatures(&self.model));
+        let signed = insists_on_signatures(&self.model);
+        let contents = Contents::new(self.vision, signed, !self.is_vertex);
         let (contents, left_out) = contents.of(&conversation);
-        if left_out > 0 {
-            tracing::warn!(
-                request.id = %request.request_id,
-                model = self.model,
-                count = left_out,
-                "pictures are left out, because the model is configured to take none",
-            );
-        }
+        note_left_out(left_out, &self.model, request);
         body.insert("contents".to_owned(), Value::Array(contents));
         if !request.tools.is_empty() {
             let declarations: Vec<Value> = request.tools.iter().map(declaration).collect();

@@ -7,7 +7,7 @@ use super::{
     chunk::Piece,
     reasoning::{EXTRA, seal},
 };
-use crate::llm::{ModelEvent, names::Names};
+use crate::llm::{ModelEvent, names::Names, wire::MAX_CALLS};
 
 /// The calls of an answer, in the order in which they began.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ impl Slot {
         self.id.is_none()
             && piece.name.is_some()
             && piece.arguments.is_some()
+            // Most are not, and that is told without reading them again for every piece.
+            && self.told.trim_end().ends_with('}')
             && serde_json::from_str::<IgnoredAny>(&self.told).is_ok()
     }
 }
@@ -51,6 +53,10 @@ impl Calls {
             && piece.id.is_none()
             && piece.arguments.is_none()
         {
+            return;
+        }
+        // One more than there may be, so that the client sees that there are too many.
+        if found.is_none() && self.0.len() > MAX_CALLS {
             return;
         }
         let index = found.unwrap_or_else(|| {

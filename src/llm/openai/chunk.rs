@@ -14,12 +14,16 @@ pub(super) struct Chunk {
     pub(super) x_groq: Option<Value>,
 }
 
-/// One of the answers; there is but one.
+/// A piece of one of the answers; as a rule there is but one.
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice {
+    /// Of which answer.
+    pub(super) index: Option<Value>,
     /// What is new.
-    #[serde(alias = "message")]
     pub(super) delta: Option<Delta>,
+    /// The whole answer of a server that does not stream; MiniMax repeats it at the end of a
+    /// stream.
+    pub(super) message: Option<Delta>,
     pub(super) finish_reason: Option<Loose>,
     /// Moonshot puts usage here.
     pub(super) usage: Option<Value>,

@@ -26,6 +26,8 @@ pub(super) struct ChatDecoder {
     details: Details,
     usage: Option<ModelUsage>,
     finish: Option<FinishReason>,
+    /// Index of the answer that is read. `parameters` may ask for several, of which one is.
+    choice: Option<u64>,
     /// Whether the model said anything.
     spoke: bool,
 }
@@ -39,6 +41,7 @@ impl ChatDecoder {
             details: Details::default(),
             usage: None,
             finish: None,
+            choice: None,
             spoke: false,
         }
     }
@@ -46,11 +49,12 @@ impl ChatDecoder {
     fn chunk(&mut self, chunk: Chunk, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let groq = chunk.x_groq.as_ref().and_then(|groq| groq.get("usage")).and_then(usage);
         let own = chunk.usage.as_ref().and_then(usage).or(groq);
-        let Some(choice) = chunk.choices.into_iter().flatten().next() else {
+        let ours = chunk.choices.into_iter().flatten().find(|choice| self.is_ours(choice));
+        let Some(choice) = ours else {
             self.usage = own.or(self.usage.take());
             return Ok(());
         };
-        let Choice { delta, finish_reason, usage: beside } = choice;
+        let Choice { delta, message, finish_reason, usage: beside, .. } = choice;
         let beside = beside.as_ref().and_then(usage);
         self.usage = own.or(beside).or(self.usage.take());
         let before = out.len();
@@ -58,6 +62,10 @@ impl ChatDecoder {
             self.delta(delta, out);
         }
         self.spoke |= out.len() > before;
+        if let Some(message) = message.filter(|_| !self.spoke) {
+            self.delta(message, out);
+            self.spoke = out.len() > before;
+        }
         match finish_reason.and_then(Loose::text).as_deref() {
             // DashScope's word for none.
             None | Some("null") => Ok(()),
@@ -67,6 +75,12 @@ impl ChatDecoder {
                 Ok(())
             }
         }
+    }
+
+    /// Whether it is a piece of the answer of which the first one was.
+    fn is_ours(&mut self, choice: &Choice) -> bool {
+        let index = choice.index.as_ref().and_then(Value::as_u64).unwrap_or_default();
+        *self.choice.get_or_insert(index) == index
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) {
@@ -194,6 +208,10 @@ impl Decoder for ChatDecoder {
         read.map_err(|error| self.fail(error, out))
     }
 
+    fn is_complete(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn on_end(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match self.finish.take() {
             Some(reason) => {
@@ -245,7 +263,7 @@ fn reason_of(reason: &str) -> FinishReason {
         "tool_calls" | "function_call" => FinishReason::ToolCalls,
         "length" => FinishReason::Length,
         "content_filter" => FinishReason::ContentFilter,
-        other => FinishReason::Other(other.to_owned()),
+        other => FinishReason::other(other),
     }
 }
 

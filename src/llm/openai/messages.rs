@@ -4,7 +4,10 @@
 //! documents `file`. Only a user may show something: what a tool or the assistant made, and hints,
 //! follow the message or the results as a user's message. What has no form stands as a line of text.
 
+use std::borrow::Cow;
+
 use agui_adapter::model::{Block, Msg, Role, event::Call, msg::MediaKind};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -258,7 +261,7 @@ impl Part {
 
 /// A call; its arguments are the model's own text, so that the provider's cache knows them.
 fn tool_call(call: &Call, encrypted: Option<&str>) -> Value {
-    let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    let arguments = own_arguments(call);
     let mut told = json!({
         "id": call.id,
         "type": "function",
@@ -268,4 +271,14 @@ fn tool_call(call: &Call, encrypted: Option<&str>) -> Value {
         told.insert(EXTRA.to_owned(), extra);
     }
     told
+}
+
+/// The model's own text if it is an object. Servers read what they are sent of earlier calls, and
+/// refuse the whole conversation, in every later run too, for one text that was cut.
+fn own_arguments(call: &Call) -> Cow<'_, str> {
+    let text = call.arguments.trim_start();
+    if text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        return Cow::Borrowed(&call.arguments);
+    }
+    call.input.as_ref().map_or(Cow::Borrowed("{}"), |input| json!(input).to_string().into())
 }

@@ -20,7 +20,7 @@ use self::{
 };
 use super::{
     FunctionSpec, ModelErrorKind, ModelRequest, ToolChoice,
-    body::{merge, secret_header},
+    body::{key_header, merge, note_left_out},
     failure::ProviderError,
     names,
     wire::{Decoder, Wire, WireRequest},
@@ -42,10 +42,7 @@ pub(super) struct OpenAi {
 impl OpenAi {
     pub(super) fn new(config: &ModelConfig) -> Self {
         let mut headers = HeaderMap::new();
-        let key = config.api_key.as_ref().filter(|key| !key.expose().is_empty());
-        // A key that no header can hold is none of a provider's, which will say so.
-        let bearer = key.and_then(|key| secret_header(&format!("Bearer {}", key.expose().trim())));
-        if let Some(bearer) = bearer {
+        if let Some(bearer) = key_header(config, "Bearer ") {
             headers.insert(AUTHORIZATION, bearer);
         }
         Self {
@@ -60,14 +57,7 @@ impl OpenAi {
     fn body(&self, request: &ModelRequest) -> Value {
         let Told { messages, left_out } =
             Messages::tell(request, self.vision, self.reasoning.name());
-        if left_out > 0 {
-            tracing::warn!(
-                request.id = %request.request_id,
-                model = self.model,
-                count = left_out,
-                "pictures are left out, because the model is configured to take none",
-            );
-        }
+        note_left_out(left_out, &self.model, request);
         let mut body = Map::new();
         body.insert("model".to_owned(), self.model.clone().into());
         body.insert("messages".to_owned(), messages.into());

@@ -216,6 +216,9 @@ impl Parked {
 
     /// What is left to answer or to go on with after a run that failed; `None` = nothing.
     fn without_settled(mut self, ended: &Ended<'_>) -> Option<Self> {
+        for (decision, _message) in ended.settled {
+            self.settle(decision);
+        }
         let results = ended.messages.iter().filter_map(|stored| stored.message.answered_call());
         let results: HashSet<&str> = results.map(ToolCallId::as_str).collect();
         // Calls of children that an old client was told of in its own way may share an id: a

@@ -121,6 +121,8 @@ pub struct Ended<'a> {
     pub state: Option<Arc<Value>>,
     /// What was decided.
     pub decisions: &'a [Decision],
+    /// Results of approved calls that may not be stored yet.
+    pub settled: &'a [Settled],
 }
 
 /// The ledger over a store.

@@ -1,5 +1,7 @@
 //! A question to the person.
 
+use std::collections::HashSet;
+
 use agui_adapter::model::event::Object;
 use serde_json::{Value, json};
 
@@ -117,14 +119,13 @@ fn form(arguments: &Object) -> Object {
 /// One field: its type, what is shown, and what can be chosen. Choices are always text.
 fn property(field: &Object) -> Value {
     let options = field.get("options").and_then(Value::as_array);
-    let mut options: Vec<&Value> = options.into_iter().flatten().collect();
-    let mut seen = Vec::new();
-    options.retain(|option| {
-        !seen.contains(option) && {
-            seen.push(*option);
-            true
-        }
-    });
+    let mut seen = HashSet::new();
+    let options: Vec<&str> = options
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|option| seen.insert(*option))
+        .collect();
     let kind = text(field, "type").filter(|_| options.is_empty()).unwrap_or("string");
     let mut property = Object::from_iter([("type".to_owned(), json!(kind))]);
     if let Some(label) = text(field, "label") {

@@ -24,6 +24,8 @@ use crate::{
 const MAX_EXPRESSION: usize = 500;
 /// The longest result.
 const MAX_RESULT: usize = 1000;
+/// How much is told of what the library says is wrong.
+const MAX_FAULT: usize = 200;
 /// The stack of a calculation: expressions are worked off by recursion, and a debug build takes
 /// up to 100 KiB for each level.
 const STACK: usize = 64 * 1024 * 1024;
@@ -31,6 +33,11 @@ const STACK: usize = 64 * 1024 * 1024;
 const AT_ONCE: usize = 4;
 /// How long one may take.
 const LIMIT: Duration = Duration::from_secs(2);
+/// How long a calculation that should have ended is waited for.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What the model reads of one that did not end in time.
+const TOO_LONG: &str = "The expression takes too long.";
 
 /// Works out an expression, exactly where that is possible; what is rounded says `approx.`. It
 /// knows no exchange rates, no dates and no chance.
@@ -78,7 +85,7 @@ impl Tool for Calculate {
         let (turns, limit) = (Arc::clone(&self.turns), self.limit);
         Box::pin(stream::once(async move {
             result(match checked(&expression) {
-                Ok(()) => in_turn(&turns, expression, limit).await,
+                Ok(()) => in_turn(turns, limit, move |stop| evaluate(&expression, stop)).await,
                 Err(fault) => Err(fault),
             })
         }))
@@ -115,9 +122,15 @@ fn is_dice(word: &str) -> bool {
         .is_some_and(|faces| faces.starts_with(|sign: char| sign.is_ascii_digit()))
 }
 
-async fn in_turn(turns: &Semaphore, expression: String, limit: Duration) -> Result<String, String> {
+/// Does something that takes long on a thread of its own, once it is its turn. Who stops waiting
+/// stops the work, as soon as it looks up.
+pub(super) async fn in_turn(
+    turns: Arc<Semaphore>,
+    limit: Duration,
+    work: impl FnOnce(&Stop) -> Result<String, String> + Send + 'static,
+) -> Result<String, String> {
     let failed = || "The expression could not be worked out.".to_owned();
-    let _turn = turns.acquire().await.map_err(|_| failed())?;
+    let turn = turns.acquire_owned().await.map_err(|_| failed())?;
     let left = Arc::new(AtomicBool::new(false));
     let (done, answer) = oneshot::channel();
     let stop = Stop { left: Arc::clone(&left), until: Instant::now() + limit };
@@ -127,17 +140,27 @@ async fn in_turn(turns: &Semaphore, expression: String, limit: Duration) -> Resu
         .stack_size(STACK)
         .spawn(move || {
             // Who asked may have left.
-            drop(done.send(evaluate(&expression, &stop)));
+            drop(done.send(work(&stop)));
+            // The next one's turn is when this one has ended, not when nobody waits for it any
+            // more: the library does not look up at every step.
+            drop(turn);
         })
         .map_err(|_| failed())?;
     let _leave = Leave(left);
-    answer.await.unwrap_or_else(|_| Err(failed()))
+    match tokio::time::timeout(limit.saturating_add(GRACE), answer).await {
+        Ok(answer) => answer.unwrap_or_else(|_| Err(failed())),
+        Err(_) => Err(TOO_LONG.to_owned()),
+    }
 }
 
 fn evaluate(expression: &str, stop: &Stop) -> Result<String, String> {
     match evaluate_with_interrupt(expression, &mut Context::new(), stop) {
-        Err(_) if stop.should_interrupt() => Err("The expression takes too long.".to_owned()),
-        Err(fault) => Err(format!("The expression cannot be worked out: {fault}")),
+        Err(_) if stop.should_interrupt() => Err(TOO_LONG.to_owned()),
+        Err(fault) => {
+            // Some repeat a number of any length.
+            let fault: String = fault.to_string().chars().take(MAX_FAULT).collect();
+            Err(format!("The expression cannot be worked out: {fault}"))
+        }
         Ok(worked_out) => shown(worked_out.get_main_result().trim()),
     }
 }
@@ -155,7 +178,7 @@ fn shown(text: &str) -> Result<String, String> {
 }
 
 /// Ends a calculation when its time is up or nobody waits for it.
-struct Stop {
+pub(super) struct Stop {
     left: Arc<AtomicBool>,
     until: Instant,
 }

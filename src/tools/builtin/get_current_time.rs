@@ -15,6 +15,9 @@ use crate::{
 /// How many names are offered in place of one that there is not.
 const OFFERED: usize = 3;
 
+/// How much of a name is compared with those that there are; none is longer.
+const COMPARED: usize = 64;
+
 /// Tells the time in a zone; without one in UTC, since where the server stands says nothing about
 /// where the person is. The zones are those that were compiled in.
 pub(super) struct GetCurrentTime {
@@ -57,7 +60,8 @@ impl GetCurrentTime {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let asked = name.to_lowercase().replace(' ', "_");
+        let asked: String = name.chars().take(COMPARED).collect();
+        let asked = asked.to_lowercase().replace(' ', "_");
         let mut zones: Vec<(f64, String)> = self
             .zones
             .available()

@@ -7,6 +7,7 @@ use agui_adapter::{
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use super::*;
 use crate::tools::{ToolAnswer, ToolCall, ToolContext, schema::Arguments};
@@ -106,6 +107,14 @@ async fn a_zone_that_there_is_not_is_answered_with_those_like_it() {
     }
 }
 
+#[tokio::test]
+async fn a_zone_of_any_length_is_answered_at_once() {
+    let clock = get_current_time::GetCurrentTime::at(christmas);
+    let long = |times: usize| format!("Europe/Olso{}", "x".repeat(times));
+    let short = told(&clock, json!({"timezone": long(1000)})).await;
+    assert_eq!(told(&clock, json!({"timezone": long(1_000_000)})).await, short);
+}
+
 /// With time enough on any machine.
 fn patient() -> calculate::Calculate {
     calculate::Calculate::within(Duration::from_secs(600))
@@ -147,6 +156,10 @@ async fn what_has_no_value_is_said_so() {
         (
             "10^2000",
             "The result has 2001 characters, more than 1000; round it, for example with `to 10 sf`.",
+        ),
+        (
+            "10^1000 to words",
+            &format!("The expression cannot be worked out: 1{}", "0".repeat(199)),
         ),
         // The library panics.
         ("i^-1", "The expression could not be worked out."),
@@ -193,6 +206,19 @@ async fn a_calculation_ends_when_its_time_is_up() {
     let calculate = calculate::Calculate::within(Duration::ZERO);
     let said = told(&calculate, json!({"expression": "9^9^9"})).await;
     assert_eq!(said, failed("The expression takes too long."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_calculation_that_does_not_look_up_keeps_its_turn() {
+    let turns = Arc::new(Semaphore::new(1));
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let late = calculate::in_turn(Arc::clone(&turns), Duration::ZERO, move |_| {
+        waits.recv().map(|()| "late".to_owned()).map_err(|_| "gone".to_owned())
+    });
+    assert_eq!(late.await, Err("The expression takes too long.".to_owned()));
+    assert_eq!(turns.available_permits(), 0);
+    go_on.send(()).unwrap();
+    assert!(turns.acquire().await.is_ok());
 }
 
 async fn change(state: Value, arguments: Value) -> (Vec<ToolEvent>, Value) {
@@ -266,6 +292,10 @@ async fn a_change_that_fails_leaves_the_state_as_it_was() {
             "The state is as it was: /a/b cannot be changed",
         ),
         (json!({"remove": ["/nothing"]}), "The state is as it was: /nothing cannot be changed"),
+        (
+            json!({"set": vec![json!({"path": "/b", "value": 1}); 200], "remove": ["/b"]}),
+            "The state is as it was: more than 200 changes at once are not supported",
+        ),
     ] {
         let (events, changed) = change(json!({"a": 1}), arguments).await;
         assert_eq!(events, [failed(text)]);
@@ -333,6 +363,9 @@ async fn a_question_brings_the_form_of_its_answer() {
         asked(choice).await.1,
         schema(json!({"answer": {"type": "string", "enum": ["a", "b"]}}), &["answer"])
     );
+    let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
+    let (_, form) = asked(json!({"question": "Which?", "options": many})).await;
+    assert_eq!(form["properties"]["answer"]["enum"], json!(many));
     let fields = json!([
         {"name": "city", "label": "City"},
         {"name": "people", "type": "integer"},

@@ -11,6 +11,9 @@ use crate::{
     tools::{Tool, ToolCall, ToolEvent, ToolSpec, ToolStream},
 };
 
+/// How many changes one call may make: each of them walks the state.
+const MAX_CHANGES: usize = 200;
+
 /// How many characters of a new value the result repeats.
 const SHOWN: usize = 200;
 
@@ -86,6 +89,9 @@ impl Draft {
         let (set, remove) = (list("set"), list("remove"));
         if set.is_empty() && remove.is_empty() {
             return Err("there is nothing to set or to remove".to_owned());
+        }
+        if set.len() + remove.len() > MAX_CHANGES {
+            return Err(format!("more than {MAX_CHANGES} changes at once are not supported"));
         }
         let mut told = Vec::new();
         for entry in set {

@@ -17,7 +17,11 @@ const MAX_FAILURE: usize = 2000;
 /// # Errors
 ///
 /// For the model: what failed.
-pub(super) async fn read(response: reqwest::Response, limit: usize) -> Result<ToolEnd, String> {
+pub(super) async fn read(
+    response: reqwest::Response,
+    limit: usize,
+    request_id: &str,
+) -> Result<ToolEnd, String> {
     let status = response.status();
     let media_type = response
         .headers()
@@ -31,7 +35,7 @@ pub(super) async fn read(response: reqwest::Response, limit: usize) -> Result<To
             "The service answered with status {status}: a redirect that is not followed."
         ));
     }
-    let body = Body::read(response, limit).await?;
+    let body = Body::read(response, limit, request_id).await?;
     if !status.is_success() {
         return Err(failure(status, &media_type, &body));
     }
@@ -45,11 +49,19 @@ struct Body {
 }
 
 impl Body {
-    async fn read(mut response: reqwest::Response, limit: usize) -> Result<Self, String> {
+    async fn read(
+        mut response: reqwest::Response,
+        limit: usize,
+        request_id: &str,
+    ) -> Result<Self, String> {
         let mut bytes = Vec::new();
         loop {
             let chunk = response.chunk().await.map_err(|error| {
-                tracing::warn!(error = ?error.without_url(), "the answer to an HTTP tool broke off");
+                tracing::warn!(
+                    request.id = request_id,
+                    error = ?error.without_url(),
+                    "the answer to an HTTP tool broke off"
+                );
                 "The answer of the service broke off.".to_owned()
             })?;
             let Some(chunk) = chunk else { return Ok(Self { bytes, cut: false }) };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use agui_adapter::model::event::Object;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -88,10 +88,13 @@ impl Template {
         }
         let named: HashSet<&str> = self.parameters().collect();
         arguments.retain(|name, _| !named.contains(name.as_str()));
-        // What is left are segments such as `..`, which no escape keeps from meaning what they do.
+        // What is left are segments such as `..`, which no escape keeps from meaning what they do,
+        // here or at a server that reads the escapes first.
         match Url::parse(&filled) {
             Ok(url)
-                if url.origin() == self.sample.origin() && depth(&url) == depth(&self.sample) =>
+                if !has_dots(&filled)
+                    && url.origin() == self.sample.origin()
+                    && depth(&url) == depth(&self.sample) =>
             {
                 Ok(url)
             }
@@ -102,8 +105,9 @@ impl Template {
 
 /// Whether a segment of the path means this or the upper one, or would to a reader of escapes.
 fn has_dots(url: &str) -> bool {
-    let path = url.split('?').next().unwrap_or_default().to_ascii_lowercase().replace("%2e", ".");
-    path.split('/').any(|segment| segment == "." || segment == "..")
+    let path = url.split('?').next().unwrap_or_default();
+    let read: Vec<u8> = percent_decode_str(path).collect();
+    read.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| matches!(segment, b"." | b".."))
 }
 
 /// An argument as text; lists and objects as JSON. `None` = there is none.

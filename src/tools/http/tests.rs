@@ -190,6 +190,17 @@ async fn an_argument_cannot_leave_its_place_in_the_path() {
         let text = "The arguments do not make a valid address.";
         assert_eq!(fill(json!({"city": city, "day": day})).await, failed(text), "{city}");
     }
+    // Servers read escapes before they look for segments.
+    for city in ["../admin", "a/../../admin", "..\\admin", "a/.", "/..", "./admin"] {
+        let text = "The arguments do not make a valid address.";
+        assert_eq!(fill(json!({"city": city, "day": 1})).await, failed(text), "{city}");
+        let root = config("GET", "http://127.0.0.1:9/{city}");
+        let root = end(&root, call(json!({"city": city}), json!({}))).await;
+        assert_eq!(root, failed(text), "{city}");
+    }
+    let root = config("GET", "http://127.0.0.1:9/{city}");
+    let root = end(&root, call(json!({"city": ".."}), json!({}))).await;
+    assert_eq!(root, failed("The arguments do not make a valid address."));
     for missing in
         [json!({"city": "a"}), json!({"city": "a", "day": ""}), json!({"city": "a", "day": null})]
     {

@@ -23,6 +23,8 @@ use crate::tools::{Tool, ToolCall, ToolContext, ToolEnd, ToolEvent, ToolSpec, To
 
 /// How often a server may ask for the same call again without asking anybody anything.
 const MAX_ROUNDS: u32 = 10;
+/// How much of the words of a refusal is told, in bytes.
+const MAX_REFUSAL: usize = 2_000;
 /// The wait before the first of these rounds; each is longer by as much.
 const ROUND: Duration = Duration::from_millis(200);
 
@@ -126,6 +128,7 @@ impl McpTool {
                 words(*after)
             ),
             Failure::Refused(ErrorData { message, .. }) => {
+                let message = content::cut(message.to_string(), MAX_REFUSAL);
                 format!("The tool `{name}` failed: {message}")
             }
             Failure::Forgotten => format!(
@@ -177,6 +180,8 @@ impl Talk {
             let patience = self.tool.server.setup.config.timeout;
             match self.flight.heard(patience).await? {
                 Heard::Progress(progress) => return Ok(Step::Progress(progress)),
+                // The run was slow to read, and the server was told already that nobody answers.
+                Heard::Asks(question) if question.is_over() => {}
                 Heard::Asks(question) => return Ok(Step::Asks(question)),
                 Heard::Result(result) => return Ok(Step::End(content::end(result))),
                 Heard::InputRequired(result) => match questions::needs(result) {
@@ -211,6 +216,13 @@ impl Talk {
 pub(super) struct Held {
     flight: Flight,
     answer: oneshot::Sender<ElicitResult>,
+}
+
+impl Held {
+    /// Nobody waits for the answer any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.answer.is_closed()
+    }
 }
 
 fn progress(told: ProgressNotificationParam) -> ToolEvent {

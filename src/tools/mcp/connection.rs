@@ -4,7 +4,7 @@ use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Durat
 
 use futures_util::{
     StreamExt,
-    future::{BoxFuture, FutureExt},
+    future::{BoxFuture, FusedFuture, FutureExt},
     stream::FuturesUnordered,
 };
 use http::{HeaderName, HeaderValue};
@@ -31,7 +31,7 @@ use super::{
     client::Client,
     fault,
     link::Link,
-    listing,
+    listing::{self, LeftOut, Listing},
     process::Process,
     server::{Hub, Setup},
     tap::{Broken, Tap, Tapped},
@@ -42,6 +42,8 @@ use crate::{config::mcp_servers::McpTransport, process::PIPES_CLOSE_WITHIN, tool
 const CLOSES_WITHIN: Duration = Duration::from_secs(3);
 /// After so long a subscription that ended is made again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(5);
+/// Rest between two lists of tools, however often the server says that they changed.
+const LIST_AGAIN: Duration = Duration::from_secs(1);
 /// Requests of one connection at once over HTTP.
 const MAX_REQUESTS: usize = 1_024;
 /// Why requests are cancelled, for the server.
@@ -72,6 +74,7 @@ impl Live {
 pub(super) struct Connection {
     pub(super) live: Arc<Live>,
     pub(super) tools: Arc<[ToolSpec]>,
+    left_out: Vec<LeftOut>,
     running: RunningService<RoleClient, Client>,
     close: CancellationToken,
     cancels: UnboundedReceiver<RequestHandle<RoleClient>>,
@@ -186,11 +189,13 @@ async fn open_as(
         }
     };
     match ready {
-        Ok((running, tools)) => {
+        Ok((running, listing)) => {
+            listing.log(&setup.name);
+            let Listing { tools, left_out } = listing;
             let (sender, cancels) = mpsc::unbounded_channel();
             let (peer, tap) = (running.peer().clone(), Arc::clone(&running.service().tap));
             let live = Arc::new(Live { peer, tap, cancels: sender });
-            Ok(Connection { live, tools, running, close, cancels, program })
+            Ok(Connection { live, tools, left_out, running, close, cancels, program })
         }
         Err(cause) => {
             if let Some(program) = program {
@@ -217,12 +222,12 @@ async fn ready<T: Transport<RoleClient> + 'static>(
     transport: T,
     close: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<(RunningService<RoleClient, Client>, Arc<[ToolSpec]>), Unready> {
+) -> Result<(RunningService<RoleClient, Client>, Listing), Unready> {
     let shaken = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, close.clone());
     let ready = async {
         let running = Box::pin(shaken).await?;
-        let tools = listing::list(&setup.name, running.peer()).await;
-        Ok((running, tools.map_err(|error| fault::service(&error))?))
+        let listing = listing::list(running.peer()).await;
+        Ok((running, listing.map_err(|error| fault::service(&error))?))
     };
     tokio::select! {
         ready = timeout(setup.config.timeout, ready) => {
@@ -235,7 +240,9 @@ async fn ready<T: Transport<RoleClient> + 'static>(
 /// Something that was to be done beside.
 enum Done {
     Nothing,
-    Listed(Result<Arc<[ToolSpec]>, ServiceError>),
+    Listed(Result<Listing, ServiceError>),
+    /// The list may be asked for again.
+    Rested,
 }
 
 type Work<'a> = FuturesUnordered<BoxFuture<'a, Done>>;
@@ -243,7 +250,7 @@ type Work<'a> = FuturesUnordered<BoxFuture<'a, Done>>;
 impl Connection {
     /// Serves it until it is over, or has to be.
     pub(super) async fn attend(self, setup: &Setup, link: &Link) {
-        let Self { live, running, close, mut cancels, program, .. } = self;
+        let Self { live, running, close, mut cancels, program, mut left_out, .. } = self;
         let mut over = pin!(running.waiting().fuse());
         let mut died = pin!(died(program.as_ref().map(|program| program.died.clone())));
         let mut work = Work::new();
@@ -262,16 +269,24 @@ impl Connection {
                     work.push(list(setup, &live).boxed());
                 }
                 Some(request) = cancels.recv() => work.push(cancel(request).boxed()),
-                Some(done) = work.next() => if let Done::Listed(tools) = done {
-                    listing = false;
-                    match tools {
-                        Ok(tools) => link.is_ready(&live, tools),
-                        Err(error) => {
-                            let (server, cause) = (&*setup.name, fault::service(&error));
-                            tracing::warn!(mcp.server = server, cause, "the tools cannot be listed");
-                            if fault::is_connection(&error) {
-                                break;
-                            }
+                Some(done) = work.next() => match done {
+                    Done::Nothing => {}
+                    Done::Rested => listing = false,
+                    Done::Listed(Ok(listed)) => {
+                        work.push(sleep(LIST_AGAIN).map(|()| Done::Rested).boxed());
+                        // Said once, as long as it is the same.
+                        if listed.left_out != left_out {
+                            listed.log(&setup.name);
+                        }
+                        left_out = listed.left_out;
+                        link.is_ready(&live, listed.tools);
+                    }
+                    Done::Listed(Err(error)) => {
+                        work.push(sleep(LIST_AGAIN).map(|()| Done::Rested).boxed());
+                        let (server, cause) = (&*setup.name, fault::service(&error));
+                        tracing::warn!(mcp.server = server, cause, "the tools cannot be listed");
+                        if fault::is_connection(&error) {
+                            break;
                         }
                     }
                 },
@@ -279,7 +294,9 @@ impl Connection {
         }
         live.tap.gone.cancel();
         close.cancel();
-        timeout(CLOSES_WITHIN, over).await.ok();
+        if !over.is_terminated() {
+            timeout(CLOSES_WITHIN, over).await.ok();
+        }
         if let Some(program) = program {
             program.end().await;
         }
@@ -297,8 +314,8 @@ async fn died(program: Option<CancellationToken>) {
 
 async fn list(setup: &Setup, live: &Live) -> Done {
     let limit = setup.config.timeout;
-    let tools = timeout(limit, listing::list(&setup.name, &live.peer)).await;
-    Done::Listed(tools.unwrap_or(Err(ServiceError::Timeout { timeout: limit })))
+    let listing = timeout(limit, listing::list(&live.peer)).await;
+    Done::Listed(listing.unwrap_or(Err(ServiceError::Timeout { timeout: limit })))
 }
 
 fn cancel(request: RequestHandle<RoleClient>) -> impl Future<Output = Done> {

@@ -4,9 +4,13 @@ use agui_adapter::model::{
     event::ResultState,
     msg::{Block, MediaKind, MediaSource},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 
 use crate::tools::ToolEnd;
+
+/// How much text of a result is taken, in bytes; more is no use to a model.
+const MAX_TEXT: usize = 1 << 20;
 
 /// The end of a call that has a result.
 pub(super) fn end(result: CallToolResult) -> ToolEnd {
@@ -18,8 +22,41 @@ pub(super) fn end(result: CallToolResult) -> ToolEnd {
     {
         output.push(Block::Text { text: value.to_string() });
     }
+    let output = bounded(output);
     let state = if is_error == Some(true) { ResultState::Error } else { ResultState::Success };
     ToolEnd::Result { output, state }
+}
+
+/// With no more text than a result may have.
+fn bounded(output: Vec<Block>) -> Vec<Block> {
+    let mut room = MAX_TEXT;
+    let mut bounded = Vec::with_capacity(output.len());
+    for block in output {
+        let Block::Text { text } = block else {
+            bounded.push(block);
+            continue;
+        };
+        let length = text.len();
+        if length <= room {
+            room -= length;
+            bounded.push(Block::Text { text });
+            continue;
+        }
+        let mut text = cut(text, room);
+        text.push_str(&format!("\n[cut: the result is longer than {MAX_TEXT} bytes]"));
+        bounded.push(Block::Text { text });
+        break;
+    }
+    bounded
+}
+
+/// The beginning of a text that is too long.
+pub(super) fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
 }
 
 fn block(content: ContentBlock) -> Option<Block> {
@@ -45,7 +82,13 @@ fn resource(resource: ResourceContents) -> Option<Block> {
     })
 }
 
+/// What is no base64 is told, not passed on: no provider takes it, so every later call of the
+/// model would fail.
 fn media(kind: MediaKind, media_type: String, data: String, name: Option<String>) -> Block {
+    if data.is_empty() || STANDARD.decode(&data).is_err() {
+        let text = "[a medium that cannot be read: its data is no base64]".to_owned();
+        return Block::Text { text };
+    }
     let source = MediaSource::Base64 { media_type, data };
     Block::Media { kind, source, name, metadata: None }
 }
@@ -120,6 +163,34 @@ mod tests {
         assert_eq!(end_of(both), ToolEnd::text("4", ResultState::Success));
         let alone = json!({"content": [], "structuredContent": {"n": 4}});
         assert_eq!(end_of(alone), ToolEnd::text(r#"{"n":4}"#, ResultState::Success));
+    }
+
+    #[test]
+    fn text_beyond_the_limit_is_cut_and_a_medium_that_is_none_is_told() {
+        let text = |text: String| json!({"type": "text", "text": text});
+        let result = json!({"content": [
+            text("a".to_owned()),
+            text("ä".repeat(MAX_TEXT / 2)),
+            text("never read".to_owned()),
+        ]});
+        let cut = format!(
+            "{}…\n[cut: the result is longer than {MAX_TEXT} bytes]",
+            "ä".repeat(MAX_TEXT / 2 - 1)
+        );
+        let output = ["a".to_owned(), cut].map(|text| Block::Text { text }).to_vec();
+        assert_eq!(end_of(result), ToolEnd::Result { output, state: ResultState::Success });
+        let whole = json!({"content": [text("x".repeat(MAX_TEXT))]});
+        assert_eq!(end_of(whole), ToolEnd::text("x".repeat(MAX_TEXT), ResultState::Success));
+        for data in ["", "not base64!", "AA="] {
+            let image = json!({"type": "image", "mimeType": "image/png", "data": data});
+            assert_eq!(
+                end_of(json!({"content": [image]})),
+                ToolEnd::text(
+                    "[a medium that cannot be read: its data is no base64]",
+                    ResultState::Success
+                )
+            );
+        }
     }
 
     #[test]

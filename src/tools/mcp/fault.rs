@@ -69,6 +69,9 @@ fn transport(error: &(dyn Error + 'static)) -> String {
         StreamableHttpError::Deserialize(_)
         | StreamableHttpError::Sse(_)
         | StreamableHttpError::ReinitializationFailed(_) => STRANGE.to_owned(),
+        StreamableHttpError::UnexpectedContentType(_) => {
+            "its answer is neither JSON nor an event stream".to_owned()
+        }
         StreamableHttpError::AuthRequired(_) => "HTTP 401 Unauthorized".to_owned(),
         StreamableHttpError::InsufficientScope(_) => "HTTP 403 Forbidden".to_owned(),
         other => other.to_string(),

@@ -89,7 +89,11 @@ impl Flight {
                 () = self.live.tap.gone.cancelled() => {
                     handle.rx.try_recv().unwrap_or(Err(ServiceError::TransportClosed))
                 }
-                () = sleep(patience) => return Err(Failure::TimedOut(patience)),
+                () = sleep(patience) => {
+                    // It may be this call that hangs, or the server: then it is started again.
+                    self.live.doubt();
+                    return Err(Failure::TimedOut(patience));
+                }
             };
             self.live.tap.forget(&handle.progress_token);
             self.handle = None;

@@ -149,14 +149,17 @@ impl Link {
     pub(super) async fn keep(&self, setup: &Setup, hub: &Hub) {
         let mut rest = FIRST_REST;
         while !self.stop.is_cancelled() {
-            let since = Instant::now();
             let server = &*setup.name;
             let cause = match connection::open(setup, hub, &self.stop).await {
                 Ok(connection) => {
                     let tools = connection.tools.len();
                     tracing::info!(mcp.server = server, tools, "an MCP server is connected");
                     self.is_ready(&connection.live, Arc::clone(&connection.tools));
+                    let since = Instant::now();
                     Box::pin(connection.attend(setup, self)).await;
+                    if since.elapsed() >= STEADY {
+                        rest = FIRST_REST;
+                    }
                     "the connection was closed".to_owned()
                 }
                 Err(cause) => cause,
@@ -166,9 +169,6 @@ impl Link {
             }
             tracing::warn!(mcp.server = server, cause, "an MCP server is not connected");
             self.state.send_replace(State::Failed(cause));
-            if since.elapsed() >= STEADY {
-                rest = FIRST_REST;
-            }
             self.rest(rest).await;
             rest = LONGEST_REST.min(rest * 2);
         }

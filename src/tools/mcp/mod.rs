@@ -24,7 +24,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use self::process::program_fault;
+pub use self::process::program_faults;
 use self::server::{Hub, Limits, Server, Setup, Source};
 use super::ToolSource;
 use crate::config::mcp_servers::McpServerConfig;

@@ -24,6 +24,7 @@ pub(super) struct Process {
     child: Child,
     group: Group,
     log: Log<ChildStderr, Server>,
+    server: Arc<str>,
 }
 
 /// Whose words they are.
@@ -39,9 +40,9 @@ impl Speaker for Server {
     }
 }
 
-/// Why the program of this server could not be started; `None` = it could, or there is none.
-pub fn program_fault(config: &McpServerConfig) -> Option<String> {
-    find(&config.transport)?.err().map(|missing| words(&missing))
+/// Why the program of this server could not be started; empty = it could, or there is none.
+pub fn program_faults(config: &McpServerConfig) -> Vec<Missing> {
+    find(&config.transport).and_then(Result::err).unwrap_or_default()
 }
 
 fn words(missing: &[Missing]) -> String {
@@ -72,18 +73,19 @@ impl Process {
             return Err("its program has no pipes".to_owned());
         };
         let log = Log::new(stderr, Server(Arc::clone(server)));
-        Ok((Self { child, group, log }, stdout, stdin))
+        let server = Arc::clone(server);
+        Ok((Self { child, group, log, server }, stdout, stdin))
     }
 
     /// Logs what it says until nothing is left of it. `stop` says that its stdin is closed and it
     /// has to end; `died` is told when it did.
     pub(super) async fn keep(self, stop: CancellationToken, died: CancellationToken) {
-        let Self { mut child, group, mut log } = self;
+        let Self { mut child, group, mut log, server } = self;
         let mut words = pin!(log.follow().fuse());
         let status = while_piping(life(&mut child, &group, &stop), &mut words).await;
         if !stop.is_cancelled() {
             let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            tracing::warn!(status, "the program of an MCP server ended");
+            tracing::warn!(mcp.server = &*server, status, "the program of an MCP server ended");
         }
         died.cancel();
         while_piping(group.sweep(GRACE), &mut words).await;

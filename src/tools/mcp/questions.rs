@@ -57,6 +57,11 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// Nobody waits for the answer any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.answer.is_closed()
+    }
+
     /// How the run ends with it, and who waits for the answer.
     pub(super) fn ask(self) -> (ToolEnd, String, oneshot::Sender<ElicitResult>) {
         let Self { id, message, schema, answer } = self;

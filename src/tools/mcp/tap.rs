@@ -23,10 +23,13 @@ use rmcp::{
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{call::Held, questions::Question};
+use super::{call::Held, content, questions::Question};
 
 /// What a call may have waiting that nobody has read. Progress beyond is left out.
 const WAITING: usize = 256;
+
+/// The longest message of progress, in bytes.
+const MAX_MESSAGE: usize = 2_000;
 
 /// How long a stream that broke rests before it is opened again; each time twice as long.
 const FIRST_REST: Duration = Duration::from_secs(1);
@@ -74,9 +77,13 @@ impl Tap {
         lock(&self.calls).remove(token);
     }
 
-    /// Keeps a call until its question is answered.
+    /// Keeps a call until its question is answered; one whose question is over already is given
+    /// up.
     pub(super) fn hold(&self, question: String, held: Held) {
-        lock(&self.held).insert(question, held);
+        let mut all = lock(&self.held);
+        if !held.is_over() {
+            all.insert(question, held);
+        }
     }
 
     /// The call that waits for this answer, if it still does.
@@ -112,7 +119,9 @@ impl Tap {
             ServerNotification::ProgressNotification(progress) => {
                 let calls = lock(&self.calls);
                 if let Some((_, signals)) = calls.get(&progress.params.progress_token) {
-                    signals.send(Signal::Progress(progress.params.clone()));
+                    let mut params = progress.params.clone();
+                    params.message = params.message.map(|text| content::cut(text, MAX_MESSAGE));
+                    signals.send(Signal::Progress(params));
                 }
             }
             ServerNotification::ToolListChangedNotification(_) => self.relist.notify_one(),

@@ -158,3 +158,30 @@ fn a_schema_may_refer_to_itself() {
     );
     assert_eq!(Arguments::compile(&json!({"$ref": "#"})).unwrap().parse("{}"), Ok(Object::new()));
 }
+
+#[test]
+fn a_pattern_that_tries_for_ever_gives_up() {
+    let pattern = |pattern: &str| {
+        Arguments::compile(&json!({"properties": {"x": {"pattern": pattern}}})).unwrap()
+    };
+    let text = json!({"x": format!("{}!", "a".repeat(200_000))}).to_string();
+    let begins = "The arguments do not fit the tool's schema: at /x";
+    for costly in ["^((?=a)a+)+$", "^(?:(?!b)a)*c$"] {
+        let fault = "Error executing regex: Max limit for backtracking count exceeded";
+        assert_eq!(pattern(costly).parse(&text), Err(format!("{begins}: {fault}")));
+    }
+    let fault = "value does not match \"^(a+)+$\"";
+    assert_eq!(pattern("^(a+)+$").parse(&text), Err(format!("{begins}: {fault}")));
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_ends() {
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"allOf": [{"$dynamicRef": "#"}]}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+    ] {
+        assert!(Arguments::compile(&schema).unwrap().parse(r#"{"x":1}"#).is_ok(), "{schema}");
+    }
+}

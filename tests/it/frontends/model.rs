@@ -113,9 +113,17 @@ fn deltas(turns: &[Turn]) -> Vec<Value> {
         "label" => calls(&[label()]),
         "mail and label" => calls(&[mail("call_mail", "a@example.com"), label()]),
         "paint" => calls(&[paint()]),
+        "ask me" => calls(&[call("call_ask", "ask_user", &question())]),
+        "delegate" => calls(&[call("call_helper", "helper", &json!({"task": "mail"}))]),
         "paint and mail" => calls(&[paint(), mail("call_mail", "a@example.com")]),
         _ => says(&["I heard ", &format!("{} messages.", turns.len())]),
     }
+}
+
+/// A form of two fields.
+fn question() -> Value {
+    let fields = json!([{"name": "name"}, {"name": "age", "type": "integer", "required": false}]);
+    json!({"question": "Who are you?", "fields": fields})
 }
 
 fn says(words: &[&str]) -> Vec<Value> {

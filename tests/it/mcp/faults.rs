@@ -42,7 +42,7 @@ async fn an_answer_that_is_none_is_told_without_its_words() {
         (403, "secret", "HTTP 403 Forbidden"),
         (404, "secret", "HTTP 404 Not Found"),
         (503, "secret", "HTTP 503"),
-        (200, "<html>secret</html>", "its answer is not understood"),
+        (200, "<html>secret</html>", "its answer is neither JSON nor an event stream"),
     ] {
         let endpoint = Endpoint::with(move |_request| Answer::text(status, words)).await;
         let url = format!("{}/mcp?key=secret", endpoint.url());

@@ -13,13 +13,20 @@ import time
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 
 tools = ["env", "die", "wait", "cancelled", "pid", "child", "meta", "grow"]
+tools += {"restless": ["lists"], "slow": ["hang", "elicit", "answered", "shout"]}.get(MODE, [])
+# How often the list was asked for.
+lists = 0
+# The call in whose middle a question was asked, and the answer.
+asking = None
+answers = []
 # Why calls were cancelled, and who wants to know.
 reasons = []
 curious = []
 
 
-def send(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+def send(*messages):
+    lines = [json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages]
+    sys.stdout.write("".join(lines))
     sys.stdout.flush()
 
 
@@ -42,19 +49,39 @@ def page(cursor):
     return {"tools": [tool(name) for name in tools]}
 
 
+def progress(meta, number, message):
+    told = {"progressToken": meta["progressToken"], "progress": number, "message": message}
+    return {"method": "notifications/progress", "params": told}
+
+
 def answer(ident, text):
     send({"id": ident, "result": {"content": [{"type": "text", "text": text}]}})
 
 
 def call(ident, params):
+    global asking
     name, meta = params["name"], params["_meta"]
     if name == "env":
         answer(ident, json.dumps(dict(sorted(os.environ.items()))))
     elif name == "die":
         sys.exit(3)
     elif name == "wait":
-        progress = {"progressToken": meta["progressToken"], "progress": 1, "message": "waiting"}
-        send({"method": "notifications/progress", "params": progress})
+        send(progress(meta, 1, "waiting"))
+    elif name == "hang":
+        time.sleep(1000)
+    elif name == "lists":
+        answer(ident, str(lists))
+    elif name == "shout":
+        send(progress(meta, 1, "x" * 100_000))
+        answer(ident, "done")
+    elif name == "elicit":
+        asking = ident
+        schema = {"type": "object", "properties": {}}
+        question = {"message": "Really?", "requestedSchema": schema}
+        question = {"id": "question", "method": "elicitation/create", "params": question}
+        send(progress(meta, 1, "asking"), question)
+    elif name == "answered":
+        answer(ident, "yes" if answers else "no")
     elif name == "cancelled":
         curious.append(ident)
         tell()
@@ -81,7 +108,12 @@ def tell():
 
 
 def receive(message):
+    global lists
     method, ident, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if ident == "question":
+        answers.append(message["result"]["action"])
+        answer(asking, answers[0])
+        return
     if method == "notifications/cancelled":
         reasons.append(params.get("reason"))
         tell()
@@ -91,7 +123,10 @@ def receive(message):
         result = {"protocolVersion": "2025-06-18", "capabilities": capabilities}
         send({"id": ident, "result": {**result, "serverInfo": information}})
     elif method == "tools/list":
+        lists += 1
         send({"id": ident, "result": page(params.get("cursor"))})
+        if MODE == "restless":
+            send({"method": "notifications/tools/list_changed"})
     elif method == "tools/call":
         call(ident, params)
     elif ident is not None:

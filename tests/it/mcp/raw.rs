@@ -2,7 +2,10 @@
 
 use std::{env, process::Command, str::FromStr};
 
-use agentscope_agui::tools::mcp::{McpStatus, program_fault};
+use agentscope_agui::{
+    process::Missing,
+    tools::mcp::{McpStatus, program_faults},
+};
 use agui_adapter::runtime_context::RuntimeContext;
 use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +99,7 @@ async fn tools_that_cannot_be_offered_are_left_out_and_logged() {
             "a tool is left out mcp.server=\"s\" tool=\"text\" fault=\"its inputSchema is no object\"",
             "a tool is left out mcp.server=\"s\" tool=\"list\" fault=\"its arguments are no object\"",
             "a tool is left out mcp.server=\"s\" tool=\"\" fault=\"it has no name\"",
-            "a tool is listed twice mcp.server=\"s\" tool=\"good\"",
+            "a tool is left out mcp.server=\"s\" tool=\"good\" fault=\"it is listed twice\"",
         ]
     );
     assert!(log.contains("stderr: raw is here mcp.server=\"s\""), "{log}");
@@ -228,9 +231,10 @@ async fn a_program_that_is_missing_is_named_and_its_tools_are_unavailable() {
     let missing = "the program `no-such-program-at-all` is missing: it is not on the PATH and must \
                    be installed (the container image holds neither Python nor Node; README.md \
                    shows how to add them)";
-    assert_eq!(program_fault(&config).as_deref(), Some(missing));
-    assert_eq!(program_fault(&raw("")), None);
-    assert_eq!(program_fault(&server(http("http://127.0.0.1:1/".to_owned()))), None);
+    let fault = Missing { key: "command", message: missing.to_owned() };
+    assert_eq!(program_faults(&config), [fault]);
+    assert_eq!(program_faults(&raw("")), []);
+    assert_eq!(program_faults(&server(http("http://127.0.0.1:1/".to_owned()))), []);
     let mcp = Mcp::start(config);
     let failed = mcp.servers.get("s").unwrap().tools("").await.map(|_tools| ()).unwrap_err();
     assert_eq!((failed.source_name.as_str(), failed.cause.as_str()), ("s", missing));
@@ -253,4 +257,62 @@ async fn a_server_that_was_not_started_has_no_tools() {
     servers.start(&tasks, stop);
     let failed = source.tools("").await.map(|_tools| ()).unwrap_err();
     assert_eq!(failed.cause, "the server is shutting down");
+}
+
+#[tokio::test]
+async fn a_server_that_says_again_and_again_that_its_list_changed_is_not_asked_as_often() {
+    let mcp = Mcp::start(raw("restless"));
+    let began = tokio::time::Instant::now();
+    // After each list it says so.
+    for _call in 0..50 {
+        mcp.text("", "pid").await;
+    }
+    let lists: u64 = mcp.text("", "lists").await.parse().unwrap();
+    // At first, at once when it says so, and then once a second.
+    assert!(lists <= 2 + began.elapsed().as_secs(), "{lists}");
+    mcp.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_answers_nothing_any_more_is_started_again() {
+    let timeout = Duration::from_secs(5);
+    let mcp = Mcp::start(McpServerConfig { timeout, ..raw("slow") });
+    let first = mcp.number("", "pid").await;
+    assert_eq!(
+        mcp.call("hang", json!({})).await,
+        [error("The tool `hang` did not answer within 5 s and was cancelled.")]
+    );
+    // What is called meanwhile fails as well.
+    while exists(first) {
+        tokio::task::yield_now().await;
+    }
+    assert_ne!(mcp.number("", "pid").await, first);
+    mcp.end().await;
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_read_in_time_is_over() {
+    let (timeout, elicitation) = (Duration::from_secs(5), Elicitation::Wait);
+    let mcp = Mcp::start(McpServerConfig { timeout, elicitation, ..raw("slow") });
+    let asking = |message: &str| ToolEvent::Progress {
+        progress: 1.0,
+        total: None,
+        message: Some(message.to_owned()),
+    };
+    let mut asks = mcp.start_call("elicit", json!({})).await;
+    assert_eq!(asks.next().await, Some(asking("asking")));
+    // The run reads nothing until the server has its answer.
+    while mcp.text("", "answered").await == "no" {}
+    assert_eq!(asks.next().await, Some(success(vec![text("decline")])));
+    assert_eq!(asks.next().await, None);
+    mcp.end().await;
+}
+
+#[tokio::test]
+async fn a_long_message_of_progress_is_cut() {
+    let mcp = Mcp::start(raw("slow"));
+    let message = Some(format!("{}…", "x".repeat(2_000)));
+    let told = ToolEvent::Progress { progress: 1.0, total: None, message };
+    assert_eq!(mcp.call("shout", json!({})).await, [told, success(vec![text("done")])]);
+    mcp.end().await;
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::support::{
     config, expected, input,
+    log::Captured,
     model::{Answer, Endpoint, openai},
     resume,
     server::{TestServer, unique},
@@ -264,6 +265,30 @@ async fn a_client_that_leaves_cancels_the_call_at_the_server() {
 }
 
 #[tokio::test]
+async fn names_that_two_servers_share_are_logged_once() {
+    let log = Captured::at(tracing::Level::WARN);
+    let model = Endpoint::answers([openai::says(&["one"]), openai::says(&["two"])]).await;
+    let mut yaml: Value = serde_json::from_str(&yaml(&model, raw_server())).unwrap();
+    yaml["agentscope"]["mcp-servers"]["z"] = raw_server();
+    yaml["agentscope"]["agents"]["a"]["tools"] = json!([{"mcp": "s"}, {"mcp": "z"}]);
+    let server = TestServer::of_yaml_built(&yaml.to_string(), |b| b.sources(unique())).await;
+    for run in ["r1", "r2"] {
+        server.run("/agui/a", &input("t", run)).await;
+    }
+    assert_eq!(model.bodies()[1]["tools"][4]["function"]["name"], "s_pid");
+    let log = log.text();
+    let of_pid: Vec<&str> = log
+        .lines()
+        .filter_map(|line| line.split_once("several sources have a tool pid: "))
+        .map(|(_, said)| said)
+        .collect();
+    assert_eq!(
+        of_pid,
+        ["that of s is called s_pid agent=\"a\"", "that of z is called z_pid agent=\"a\""]
+    );
+}
+
+#[tokio::test]
 async fn a_program_that_is_missing_is_a_fault_of_the_configuration_unless_it_is_optional() {
     let model = Endpoint::answers(Vec::<Answer>::new()).await;
     let faults = |optional: bool| {
@@ -275,8 +300,8 @@ async fn a_program_that_is_missing_is_a_fault_of_the_configuration_unless_it_is_
     assert_eq!(
         faults(false),
         [
-            "agentscope.mcp-servers.s: the program `no-such-program-at-all` is missing: it is not on \
-          the PATH and must be installed (the container image holds neither Python nor Node; \
+            "agentscope.mcp-servers.s.command: the program `no-such-program-at-all` is missing: it is not \
+          on the PATH and must be installed (the container image holds neither Python nor Node; \
           README.md shows how to add them)"
         ]
     );

@@ -17,8 +17,8 @@ async fn run(first: Answer) -> (Vec<Value>, Endpoint, Endpoint) {
     let model = Endpoint::answers([first, openai::says(&["done"])]).await;
     let tools = tools().await;
     let setup = Setup::new(&model).tool(posts(&tools, "add")).tool(posts(&tools, "sub"));
-    let events = setup.serve().await.run("/agui/a", &input("t", "r")).await;
-    (events, model, tools)
+    let server = setup.one_by_one().serve().await;
+    (server.run("/agui/a", &input("t", "r")).await, model, tools)
 }
 
 #[tokio::test]
@@ -245,17 +245,25 @@ async fn a_call_that_somebody_else_executes_is_an_interrupt_and_its_answer_goes_
 
 #[tokio::test]
 async fn arguments_that_are_no_json_run_nothing_and_the_model_is_told() {
+    let cut = "The call was not run: the answer reached its length limit before the arguments were \
+               complete. Call again with shorter arguments.";
     let cases = [
-        (r#"{"city": "Os"#, "length", "EOF while parsing a string at line 1 column 12"),
-        ("not json", "tool_calls", "expected ident at line 1 column 2"),
+        (r#"{"city": "Os"#, "length", cut),
+        // The tool takes none, but nobody knows whether that was meant.
+        ("", "length", cut),
+        (
+            "not json",
+            "tool_calls",
+            "The arguments are not valid JSON: expected ident at line 1 column 2",
+        ),
     ];
     for (sent, reason, fault) in cases {
         let (events, model, tools) =
             run(openai::answer([call(0, "c1", "add", sent), finish(reason)])).await;
-        let fault = format!("The arguments are not valid JSON: {fault}");
+        let sent: Vec<&str> = Some(sent).filter(|sent| !sent.is_empty()).into_iter().collect();
         let expected = events::whole([
-            events::call("id-1", "c1", "add", &[sent]),
-            events::failed_result("id-2", "c1", &fault),
+            events::call("id-1", "c1", "add", &sent),
+            events::failed_result("id-2", "c1", fault),
             events::text("id-3", &["done"]),
         ]);
         assert_eq!(events, expected);

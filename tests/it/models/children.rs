@@ -27,7 +27,7 @@ async fn model(answer: impl Fn(&str, &[&str]) -> Answer + Send + Sync + 'static)
 
 impl Setup {
     /// An agent that is a sub-agent of another one; its instructions are its id.
-    fn child(mut self, of: &str, id: &str) -> Self {
+    pub(super) fn child(mut self, of: &str, id: &str) -> Self {
         let agents = &mut self.0["agentscope"]["agents"];
         let named =
             json!({"type": "react", "model": "mock", "sys-prompt": id, "name": id.to_uppercase()});
@@ -37,7 +37,7 @@ impl Setup {
     }
 
     /// A key of an agent.
-    fn of(mut self, agent: &str, key: &str, value: Value) -> Self {
+    pub(super) fn of(mut self, agent: &str, key: &str, value: Value) -> Self {
         self.0["agentscope"]["agents"][agent][key] = value;
         self
     }

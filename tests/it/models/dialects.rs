@@ -307,7 +307,7 @@ async fn anthropic_streams_arguments_as_they_form_between_pings() {
     frames.extend(anthropic::end("tool_use", &json!({"output_tokens": 9})));
     let answers = [anthropic::answer(frames), Dialect::Anthropic.says(&["done"])];
     let model = Endpoint::answers(answers).await;
-    let setup = Setup::at(Dialect::Anthropic, &model.url()).tool(posts(&tools, "add"));
+    let setup = Setup::at(Dialect::Anthropic, &model.url()).tool(posts(&tools, "add")).one_by_one();
     let usage = json!({"inputTokens": 5, "outputTokens": 9, "totalTokens": 14});
     assert_eq!(
         setup.serve().await.run("/agui/a", &input("t", "r")).await,
@@ -350,5 +350,31 @@ async fn an_error_in_the_stream_ends_the_run_with_its_own_kind() {
             events::failed([events::text("id-1", &["half"])], error),
             "{dialect:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn answers_may_come_byte_by_byte() {
+    for dialect in Dialect::ALL {
+        let answer = dialect.answer(&[
+            Piece::Thinking(&["你", "好"]),
+            Piece::Text(&["😀", "é"]),
+            Piece::Call("c1", "paint", r#"{"c":"青"}"#),
+        ]);
+        let model = Endpoint::answers([answer.bytewise()]).await;
+        let server = Setup::at(dialect, &model.url()).serve().await;
+        let mut input = input("t", "r");
+        input["tools"] = json!([super::frontend("paint")]);
+        let events = server.run("/agui/a", &input).await;
+        let call = id_of_call(&events);
+        let expected = events::run(
+            events::started("t", "r"),
+            [
+                events::text("id-1", &["😀", "é"]),
+                events::call("id-1", &call, "paint", &[r#"{"c":"青"}"#]),
+            ],
+            events::pending(&[&call]),
+        );
+        assert_eq!(events, expected, "{dialect:?}");
     }
 }

@@ -1,12 +1,13 @@
 //! Failures of a model: told by their kind, and nothing of their words.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Setup, events};
 use crate::support::{
     input,
     log::Captured,
     model::{Answer, Endpoint, Refusing, dialect::Dialect, openai},
+    server::checked,
 };
 
 #[tokio::test]
@@ -39,13 +40,9 @@ async fn what_a_model_says_of_a_failure_reaches_neither_clients_nor_the_log() {
     let setup = Setup::new(&model).model("api-key", "sk-test-ABCDEF123");
     let server = setup.serve().await;
     let request = server.post("/agui/a").header("X-Request-Id", "request-7");
-    let body = request.json(&input("t", "r")).send().await.unwrap().text().await.unwrap();
+    let input = input("t", "r");
+    let events = checked(request.json(&input).send().await.unwrap(), &input).await;
     let error = events::error("MODEL_AUTH_ERROR", "The model refused the server's credentials.");
-    let events: Vec<Value> = body
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect();
     assert_eq!(events, events::failed([], error));
     assert_eq!(model.request(0).await.header("authorization"), Some("Bearer sk-test-ABCDEF123"));
     // The failure can be found under the request, with its status and without the key.
@@ -85,4 +82,17 @@ async fn only_what_came_before_any_word_is_tried_again() {
         events::failed([events::text("id-1", &["half"])], error)
     );
     assert_eq!(model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_model_that_sends_elsewhere_is_not_followed_with_the_key() {
+    let elsewhere = Endpoint::answers([openai::says(&["got it"])]).await;
+    for status in [302, 307, 308] {
+        let to = format!("{}/v1/chat/completions", elsewhere.url());
+        let model = Endpoint::answers([Answer::text(status, "").header("Location", &to)]).await;
+        let events = Setup::new(&model).serve().await.run("/agui/a", &input("t", "r")).await;
+        let error = events::error("MODEL_ERROR", "The model failed.");
+        assert_eq!(events, events::failed([], error), "{status}");
+    }
+    assert_eq!(elsewhere.requests().len(), 0);
 }

@@ -13,11 +13,16 @@ mod isolation;
 mod media;
 mod openai;
 mod reasoning;
+mod rounds;
+mod retries;
 mod soak;
 mod unicode;
 mod usage;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::{runtime::Handle, task::yield_now, time::timeout};
 
 use super::support::{
     model::{Answer, Endpoint, dialect::Dialect},
@@ -38,10 +43,12 @@ impl Setup {
             "provider": dialect.name(), "base-url": format!("{url}{}", dialect.base()), "api-key": "sk-test",
             "model": "m", "max-retries": 0,
         });
+        // A machine that is slow makes no comments between the events.
+        let agui = json!({"heartbeat-interval": 0});
         let agent = json!({"type": "react", "model": "mock", "sys-prompt": "Be brief."});
         Self(json!({
             "server": {},
-            "agentscope": {"agui": {}, "models": {"mock": model}, "agents": {"a": agent}},
+            "agentscope": {"agui": agui, "models": {"mock": model}, "agents": {"a": agent}},
         }))
     }
 
@@ -55,6 +62,11 @@ impl Setup {
     fn agent(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0["agentscope"]["agents"]["a"][key] = value.into();
         self
+    }
+
+    /// Tools run one by one: side by side, the quicker one is told first.
+    fn one_by_one(self) -> Self {
+        self.agent("parallel-tool-calls", false)
     }
 
     /// A key of the model.
@@ -159,6 +171,21 @@ fn raised(events: &[Value]) -> Vec<&str> {
     assert_eq!(last["outcome"]["type"], "interrupt", "{last}");
     let interrupts = last["outcome"]["interrupts"].as_array().unwrap();
     interrupts.iter().map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+/// Tasks of this test's runtime.
+fn tasks() -> usize {
+    Handle::current().metrics().num_alive_tasks()
+}
+
+/// Resolves when no more tasks are left than these.
+async fn settled(tasks: usize) {
+    let settled = async {
+        while self::tasks() > tasks {
+            yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), settled).await.unwrap();
 }
 
 /// Events as front ends see them.

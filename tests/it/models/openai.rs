@@ -30,7 +30,7 @@ async fn two_calls(chunks: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
         tools().await,
     );
     let setup = Setup::new(&model).tool(posts(&tools, "add")).tool(posts(&tools, "sub"));
-    let events = setup.serve().await.run("/agui/a", &input("t", "r")).await;
+    let events = setup.one_by_one().serve().await.run("/agui/a", &input("t", "r")).await;
     let mut executed: Vec<_> =
         tools.requests().iter().map(|one| json!([one.path, one.text])).collect();
     executed.sort_by_key(Value::to_string);
@@ -179,7 +179,7 @@ async fn fragments_that_nothing_ties_to_a_call_go_to_the_last_one_and_nothing_ru
     let model = Endpoint::answers([openai::answer(chunks), openai::says(&["done"])]).await;
     let tools = tools().await;
     let setup = Setup::new(&model).tool(posts(&tools, "add")).tool(posts(&tools, "sub"));
-    let events = setup.serve().await.run("/agui/a", &input("t", "r")).await;
+    let events = setup.one_by_one().serve().await.run("/agui/a", &input("t", "r")).await;
     let faults = [
         "The arguments are not valid JSON: EOF while parsing a value at line 1 column 5",
         "The arguments are not valid JSON: trailing characters at line 1 column 8",

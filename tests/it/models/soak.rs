@@ -1,12 +1,9 @@
 //! Many runs of many rounds at once, half of them left in the middle: nothing of them stays.
 
-use std::time::Duration;
-
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
-use tokio::{runtime::Handle, task::yield_now, time::timeout};
 
-use super::{Setup, events, posts};
+use super::{Setup, events, posts, settled, tasks};
 use crate::support::{
     input,
     model::{Answer, Endpoint, Request, openai},
@@ -25,9 +22,10 @@ fn another_round(request: &Request) -> Answer {
         return openai::says(&["done"]);
     }
     let (id, arguments) = (format!("c{rounds}"), format!(r#"{{"round":{rounds}}}"#));
+    let (head, tail) = arguments.split_at(4);
     openai::answer([
-        openai::call(0, &id, "add", arguments.split_at(4).0),
-        openai::arguments(0, arguments.split_at(4).1),
+        openai::call(0, &id, "add", head),
+        openai::arguments(0, tail),
         openai::finish("tool_calls"),
     ])
 }
@@ -60,11 +58,6 @@ async fn all(server: &TestServer) {
     }
 }
 
-/// Tasks of this test's runtime.
-fn tasks() -> usize {
-    Handle::current().metrics().num_alive_tasks()
-}
-
 #[tokio::test]
 async fn nothing_of_many_long_runs_stays() {
     let before = tasks();
@@ -78,10 +71,5 @@ async fn nothing_of_many_long_runs_stays() {
     model.connections(0).await;
     tools.connections(0).await;
     drop((model, tools));
-    let settled = async {
-        while tasks() > before {
-            yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(60), settled).await.unwrap();
+    settled(before).await;
 }

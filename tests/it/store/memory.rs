@@ -199,7 +199,13 @@ async fn end(ticket: Ticket, bytes: usize, asks: bool) {
     };
     let messages: Vec<Stored> = Vec::clone(&messages);
     ticket
-        .end(&Ended { end: &end, messages: messages.into(), state: None, decisions: &[] })
+        .end(&Ended {
+            end: &end,
+            messages: messages.into(),
+            state: None,
+            decisions: &[],
+            settled: &[],
+        })
         .await
         .unwrap();
 }

@@ -112,10 +112,10 @@ async fn a_question_waits_until_the_other_calls_are_done() {
     assert_eq!(
         ran.parked.unwrap()["calls"],
         json!([
-            {"id": "c1", "name": "ask", "arguments": "{}", "standing": "question",
-             "parked": {"step": 1}},
-            {"id": "c2", "name": "echo", "arguments": "{}", "standing": "done",
-             "output": [{"type": "text", "text": "echo {}"}], "state": "success"},
+            {"id": "c1", "name": "ask", "source": "builtin", "arguments": "{}",
+             "standing": "question", "parked": {"step": 1}},
+            {"id": "c2", "name": "echo", "source": "builtin", "arguments": "{}",
+             "standing": "done", "output": [{"type": "text", "text": "echo {}"}], "state": "success"},
         ])
     );
 }

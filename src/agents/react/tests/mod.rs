@@ -206,6 +206,7 @@ fn parts(model: &Arc<Script>, tools: Vec<Arc<dyn Tool>>) -> Parts {
         tells_state: false,
         whole: OnceLock::new(),
         leaf: OnceLock::new(),
+        notices: super::notices::Notices::default(),
     }
 }
 

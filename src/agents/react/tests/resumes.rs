@@ -149,6 +149,58 @@ async fn what_ran_already_does_not_run_again() {
     );
 }
 
+/// What becomes of the consent to `kept` and of the allowed `free`, if the agent is another one by
+/// then.
+async fn changed(change: impl Fn(Parts) -> Parts, offers: &[&str]) -> Vec<String> {
+    let first = calls(&[("c1", "kept", "{}"), ("c2", "free", "{}")]);
+    let waiting = parked(two, &[], first).await;
+    waiting.model.answers.lock().unwrap().push_back(says("Done."));
+    let mut request = offering(request(), offers);
+    request.parked = Some(Arc::clone(&waiting.parked));
+    request.decisions = vec![approved("c1", "{}")];
+    run(change(two(&waiting.model)), request).await;
+    waiting.heard()[3..].to_vec()
+}
+
+#[tokio::test]
+async fn a_consent_holds_for_the_tool_that_was_called_and_no_other_of_its_name() {
+    let moved = |mut parts: Parts| {
+        parts.tools[0].0 = "http".into();
+        parts
+    };
+    let text = "The call was not run: `kept` is another tool now.";
+    let expected =
+        [format!("tool answers c1 error: {text}"), "tool answers c2 success: free {}".to_owned()];
+    assert_eq!(changed(moved, &[]).await, expected);
+    assert_eq!(changed(|parts| parts, &["kept"]).await, expected);
+}
+
+#[tokio::test]
+async fn tools_that_are_gone_or_denied_by_now_do_not_run() {
+    let gone = |mut parts: Parts| {
+        parts.tools.remove(0);
+        parts
+    };
+    assert_eq!(
+        changed(gone, &[]).await,
+        [
+            "tool answers c1 error: There is no tool `kept`. Tools: free",
+            "tool answers c2 success: free {}",
+        ]
+    );
+    let denied = |mut parts: Parts| {
+        parts.permission.deny = vec!["kept".to_owned(), "free".to_owned()];
+        parts
+    };
+    assert_eq!(
+        changed(denied, &[]).await,
+        [
+            "tool answers c1 denied: Permission denied by rules",
+            "tool answers c2 denied: Permission denied by rules",
+        ]
+    );
+}
+
 #[tokio::test]
 async fn a_call_that_was_only_said_to_be_interrupted_runs() {
     let waiting = parked(two, &[], first()).await;
@@ -294,7 +346,7 @@ async fn what_a_provider_wants_back_is_there_when_the_client_answers_its_call() 
         Ok(ModelEvent::ThinkingEnd { encrypted: Some("a.b:c".to_owned()) }),
     ];
     first.extend(calls(&[("c1", "page", "{}"), ("c2", "free", "{}")]));
-    let model = Script::new([first, says("Done."), says("Again.")]);
+    let model = Script::new([first, says("Done."), says("Again."), says("Welcome.")]);
     let ran = run(two(&model), offering(request(), &["page"])).await;
     let kept = ran.kept.unwrap();
 
@@ -317,10 +369,26 @@ async fn what_a_provider_wants_back_is_there_when_the_client_answers_its_call() 
     ];
     assert_eq!(model.heard(1), expected);
 
-    // Of another conversation nothing is taken.
+    // Of another conversation nothing is taken, nor when another agent has gone on with this one.
     let mut other = request();
-    other.kept = Some(kept);
+    other.kept = Some(Arc::clone(&kept));
     other.messages = messages[..2].to_vec();
     run(two(&model), other).await;
     assert_eq!(model.heard(2).len(), 2);
+    let mut later = request();
+    later.kept = Some(kept);
+    later.messages = messages;
+    later.messages.push(said("a2", Role::Assistant, "It is painted."));
+    later.messages.push(said("m2", Role::User, "Thanks"));
+    run(two(&model), later).await;
+    assert_eq!(
+        model.heard(3),
+        [
+            "user: Hello",
+            "assistant calls c1 ()",
+            "tool answers c1 success: painted",
+            "assistant: It is painted.",
+            "user: Thanks",
+        ]
+    );
 }

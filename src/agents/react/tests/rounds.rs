@@ -207,6 +207,30 @@ async fn progress_state_and_activities_are_told() {
     assert_eq!(systems, ["Help.\n\nShared state:\n{}", "Help.\n\nShared state:\n{\"a\":1}"]);
 }
 
+#[tokio::test]
+async fn each_change_of_the_state_knows_those_before_it() {
+    use crate::{config::react::Builtin, tools::builtin::builtin};
+    let set = |path: &str, value: Value| json!({"set": [{"path": path, "value": value}]});
+    let model = Script::new([
+        calls(&[
+            ("c1", "update_state", &set("/customer/name", json!("Ann")).to_string()),
+            ("c2", "echo", "{}"),
+            ("c3", "update_state", &set("/customer/age", json!(30)).to_string()),
+            ("c4", "update_plan", r#"{"steps":[]}"#),
+            ("c5", "update_state", &set("/customer/age", json!(31)).to_string()),
+        ]),
+        says("Ok"),
+    ]);
+    let tools = [Builtin::UpdateState, Builtin::UpdatePlan].map(builtin);
+    let mut parts = parts(&model, tools.into_iter().chain([echo("echo")]).collect());
+    parts.tells_state = true;
+    let mut request = request();
+    request.state = Arc::new(Value::Null);
+    run(parts, request).await;
+    let state = json!({"customer": {"name": "Ann", "age": 31}, "plan": {"steps": []}});
+    assert_eq!(model.requests()[1].system, format!("Help.\n\nShared state:\n{state}"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_breaks_or_hangs_gives_an_error_and_no_more() {
     let tools = vec![

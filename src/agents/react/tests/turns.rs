@@ -203,16 +203,17 @@ async fn calls_that_are_made_at_once_do_not_mix() {
 
 #[tokio::test]
 async fn a_call_that_the_length_limit_cut_is_answered_and_not_run() {
-    let call = |arguments: &str| {
+    let call = |arguments: &str, ended: bool| {
         let (id, name) = ("c1".to_owned(), "echo".to_owned());
-        vec![
+        let end = ended.then_some(Ok(ModelEvent::CallEnd { index: 0, encrypted: None }));
+        let begun = [
             Ok(ModelEvent::CallStart { index: 0, id, name }),
             Ok(ModelEvent::CallDelta { index: 0, delta: arguments.to_owned() }),
-            finish(FinishReason::Length),
-        ]
+        ];
+        begun.into_iter().chain(end).chain([finish(FinishReason::Length)]).collect::<Said>()
     };
-    for arguments in ["", r#"{"n":"#] {
-        let model = Script::new([call(arguments), says("")]);
+    for (arguments, ended) in [("", false), (r#"{"n":"#, false), ("", true), (r#"{"n":"#, true)] {
+        let model = Script::new([call(arguments, ended), says("")]);
         let ran = run(parts(&model, vec![echo("echo")]), request()).await;
         assert_eq!(
             acting(&ran.lines)[..3],
@@ -224,7 +225,7 @@ async fn a_call_that_the_length_limit_cut_is_answered_and_not_run() {
             ]
         );
     }
-    let model = Script::new([call(r#"{"n":1}"#), says("")]);
+    let model = Script::new([call(r#"{"n":1}"#, true), says("")]);
     let ran = run(parts(&model, vec![echo("echo")]), request()).await;
     assert_eq!(acting(&ran.lines)[1], r#"TOOL_RESULT_TEXT_DELTA c1 echo {"n":1}"#);
 }

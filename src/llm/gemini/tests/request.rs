@@ -303,3 +303,28 @@ fn models_that_insist_on_signatures_are_told_of_calls_that_have_none() {
         assert_eq!(json!(signatures(model)), json!([null, null, null, "s"]), "{model}");
     }
 }
+
+#[test]
+fn vertex_gets_calls_and_answers_without_ids() {
+    let messages =
+        [user("Hi"), assistant([call("a", "f", "{}")]), tool("a", "1", ResultState::Success)];
+    let of = |base_url: &str| {
+        let wire =
+            Gemini::new(&ModelConfig { base_url: base_url.to_owned(), ..ModelConfig::default() });
+        let body = body(&wire, &request(messages.clone()));
+        let part = |at: usize, kind: &str| body["contents"][at]["parts"][0][kind].clone();
+        [part(1, "functionCall"), part(2, "functionResponse")]
+    };
+    let response = json!({"result": "1"});
+    assert_eq!(
+        of("https://generativelanguage.googleapis.com/v1beta"),
+        [
+            json!({"id": "a", "name": "f", "args": {}}),
+            json!({"id": "a", "name": "f", "response": response})
+        ]
+    );
+    assert_eq!(
+        of("https://europe-west1-aiplatform.googleapis.com/v1/projects/p"),
+        [json!({"name": "f", "args": {}}), json!({"name": "f", "response": response})]
+    );
+}

@@ -224,7 +224,7 @@ fn calls_keep_their_text_and_results_follow() {
             vec![
                 said("I look."),
                 call("a", "docs.search", arguments, None),
-                call("b", "f", "{\"x", None),
+                call("b", "f", "", None),
             ],
         ),
         msg(Role::Tool, vec![result("a", vec![said("one"), said("two")])]),
@@ -238,13 +238,30 @@ fn calls_keep_their_text_and_results_follow() {
     let expected = json!([
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "I look.", "tool_calls": [
-            function("a", "docs_search_a7e557a3", arguments), function("b", "f", "{\"x"),
+            function("a", "docs_search_a7e557a3", arguments), function("b", "f", "{}"),
         ]},
         {"role": "tool", "tool_call_id": "a", "content": "one\ntwo"},
         {"role": "tool", "tool_call_id": "b", "content": ""},
         {"role": "assistant", "content": "Done."},
     ]);
     assert_eq!(told(messages), expected);
+}
+
+#[test]
+fn arguments_that_are_no_object_do_not_lock_the_conversation() {
+    for text in ["{\"x", "not json", "[1]", "{} {}", "\"{}\"", "null"] {
+        let told = told(vec![msg(Role::Assistant, vec![call("a", "f", text, None)])]);
+        assert_eq!(told[0]["tool_calls"][0]["function"]["arguments"], "{}", "{text}");
+    }
+    let call = Call {
+        id: "a".to_owned(),
+        name: "f".to_owned(),
+        input: Some(Object::from_iter([("x".to_owned(), json!(1))])),
+        ..Call::default()
+    };
+    let block = Block::ToolUse { call, encrypted: None };
+    let told = told(vec![msg(Role::Assistant, vec![block])]);
+    assert_eq!(told[0]["tool_calls"][0]["function"]["arguments"], "{\"x\":1}");
 }
 
 #[test]

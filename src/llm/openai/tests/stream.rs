@@ -616,3 +616,49 @@ fn the_answer_of_a_server_that_does_not_stream_is_read_as_one_chunk() {
     ];
     assert_eq!(events, expected);
 }
+
+#[test]
+fn of_several_answers_one_is_read() {
+    let piece = |index: u64, text: &str, reason: Value| json!({"index": index, "delta": {"content": text}, "finish_reason": reason});
+    let apart = |piece: Value| json!({"choices": [piece]});
+    let frames = [
+        apart(piece(0, "a", Value::Null)),
+        apart(piece(1, "x", Value::Null)),
+        json!({"choices": [piece(1, "y", "length".into()), piece(0, "b", Value::Null)]}),
+        apart(piece(0, "", "stop".into())),
+    ];
+    assert_eq!(read(&frames), [text("a"), text("b"), finish(FinishReason::Stop)]);
+}
+
+#[test]
+fn a_whole_message_behind_its_pieces_is_not_said_again() {
+    let whole = json!({"role": "assistant", "content": "ab", "tool_calls": [
+        {"id": "c", "function": {"name": "f", "arguments": "{}"}}]});
+    let last = json!({"index": 0, "message": whole, "delta": {}, "finish_reason": "stop"});
+    let frames = [
+        delta(json!({"content": "a"})),
+        delta(json!({"content": "b"})),
+        json!({"object": "chat.completion", "choices": [last.clone()]}),
+    ];
+    assert_eq!(read(&frames), [text("a"), text("b"), finish(FinishReason::Stop)]);
+    // By itself it is the answer.
+    let expected = [
+        text("ab"),
+        start(0, "c", "f"),
+        args(0, "{}"),
+        call_end(0),
+        finish(FinishReason::ToolCalls),
+    ];
+    assert_eq!(read(&[json!({"choices": [last]})]), expected);
+}
+
+#[test]
+fn a_reason_that_is_no_word_is_not_repeated() {
+    let other = |word: &str| finish(FinishReason::Other(word.to_owned()));
+    for (said, expected) in [("eos", "eos"), ("He said: no", "unknown"), ("sk-test-1", "unknown")] {
+        assert_eq!(
+            read(&[delta(json!({"content": "a"})), end(said)]),
+            [text("a"), other(expected)]
+        );
+    }
+}

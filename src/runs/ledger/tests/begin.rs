@@ -94,6 +94,7 @@ fn an_answer_claims_what_was_parked_and_all_messages_that_are_known() {
         messages: Arc::new(messages.clone()),
         state: state.clone(),
         decisions: &[],
+        settled: &[],
     };
     now(ticket.end(&ended)).unwrap();
     let expected =

@@ -67,6 +67,7 @@ fn interrupts_are_parked_with_what_the_agent_handed_over_and_with_their_history(
         messages: Arc::new(messages.clone()),
         state: state.clone(),
         decisions: &[],
+        settled: &[],
     };
     now(ticket.end(&ended)).unwrap();
     let thread = world.thread().unwrap();
@@ -193,6 +194,7 @@ fn history_and_state_stay_while_something_is_parked_and_with_memory_beyond_it() 
             messages: Arc::new(messages),
             state: state(),
             decisions: &[],
+            settled: &[],
         }))
         .unwrap();
         let thread = world.thread().unwrap();
@@ -200,8 +202,13 @@ fn history_and_state_stay_while_something_is_parked_and_with_memory_beyond_it() 
 
         let ticket = world.resumed("r2", &[approve("i-c1")]);
         let messages = vec![stored("u1"), stored("m1")];
-        let ended =
-            Ended { end: &success(), messages: Arc::new(messages), state: state(), decisions: &[] };
+        let ended = Ended {
+            end: &success(),
+            messages: Arc::new(messages),
+            state: state(),
+            decisions: &[],
+            settled: &[],
+        };
         now(ticket.end(&ended)).unwrap();
         let thread = world.thread().unwrap();
         let expected = if kept { vec![stored("u1"), stored("m1")] } else { Vec::new() };
@@ -215,6 +222,7 @@ fn history_and_state_stay_while_something_is_parked_and_with_memory_beyond_it() 
             messages: Arc::new(messages),
             state: None,
             decisions: &[],
+            settled: &[],
         }))
         .unwrap();
         let expected = if kept { vec![stored("u3")] } else { Vec::new() };

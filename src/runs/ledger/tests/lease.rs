@@ -57,7 +57,10 @@ fn a_lost_run_gives_back_what_it_claimed_but_for_what_it_settled() {
     assert_eq!(now(lost.renew()), gone);
     assert_eq!(now(lost.settler().settle(&[(done("c2"), Some(result("c2")))])), gone);
     let (end, messages) = (interrupted(&[ask("c9")]), Arc::default());
-    assert_eq!(now(lost.end(&Ended { end: &end, messages, state: None, decisions: &[] })), gone);
+    assert_eq!(
+        now(lost.end(&Ended { end: &end, messages, state: None, decisions: &[], settled: &[] })),
+        gone
+    );
     assert_eq!(world.thread(), before);
     leave(ticket, &success(), &["u1"]);
     assert_eq!(world.thread().unwrap().answered, ids(&["i-c2", "i-c1"]));

@@ -326,5 +326,12 @@ fn leave(ticket: Ticket, end: &RunEnd, history: &[&str]) {
 
 fn leave_with(ticket: Ticket, end: &RunEnd, messages: Vec<Stored>, decisions: &[Decision]) {
     // A run that lost its thread records nothing; what the thread is then is what tests look at.
-    now(ticket.end(&Ended { end, messages: Arc::new(messages), state: None, decisions })).ok();
+    now(ticket.end(&Ended {
+        end,
+        messages: Arc::new(messages),
+        state: None,
+        decisions,
+        settled: &[],
+    }))
+    .ok();
 }
