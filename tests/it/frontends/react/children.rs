@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    FORGETFUL, REMEMBERING, Said, Talk, calls, forgetting, judge, resume, says, user, wipes,
+    FORGETFUL, REMEMBERING, Said, Stage, Talk, calls, forgetting, judge, report, resume, says,
+    user, wipes,
 };
 
 fn delegates(id: &str, task: &str) -> Said {
@@ -163,5 +164,38 @@ async fn a_sub_agent_speaks_works_and_asks() {
     let records = judge("children", &talks, &[FORGETFUL, REMEMBERING]).await;
     for record in records.iter().filter(|record| record.name == "changes-the-state") {
         assert_eq!(record.state, json!({"done": true}));
+    }
+}
+
+/// Who comes first is a matter of time, so nothing is compared that depends on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn sub_agents_that_work_at_once_ask_at_once() {
+    let both = calls(&[
+        ("k1", "worker", json!({"task": "do one"})),
+        ("k2", "worker", json!({"task": "do two"})),
+    ]);
+    let talk = Talk::new("ask-at-once", "boss")
+        .steps([user("Have both done"), resume("approve")])
+        .says([both, says(&["Both are done."])])
+        // Both ask under the same id.
+        .says_of("worker", [wipes("w", "a"), wipes("w", "b"), says(&["It is done."])])
+        .says_of("worker", [says(&["It is done."])])
+        .executes([r#"/wipe {"disk":"a"}"#, r#"/wipe {"disk":"b"}"#])
+        .hears([
+            "user: Have both done",
+            r#"assistant: worker({"task":"do one"}) as k1 | worker({"task":"do two"}) as k2"#,
+            "tool k1: It is done.",
+            "tool k2: It is done.",
+        ]);
+    let stage = Stage::new(&FORGETFUL).await;
+    let mut faults = Vec::new();
+    let records = stage.play(&[talk], &mut faults);
+    report(faults, &stage.server.log());
+    for record in &records {
+        let [asked, done] = &record.runs[..] else { panic!("{record:#?}") };
+        assert_eq!(asked.pending_interrupts.as_array().unwrap().len(), 2, "{}", record.thread_id);
+        assert_eq!(done.pending_tool_calls, json!([]), "{}", record.thread_id);
+        let last = record.messages.as_array().unwrap().last().unwrap();
+        assert_eq!(last["content"], "Both are done.", "{}", record.thread_id);
     }
 }
