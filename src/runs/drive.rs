@@ -4,10 +4,13 @@
 //! may live here only.
 
 use std::{
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Context, Poll},
 };
+
+use tokio::task::yield_now;
 
 use super::{
     core::{Core, FULL, Fed},
@@ -18,6 +21,12 @@ use crate::agents::{Agent, AgentError, AgentRequest, AgentStream};
 
 /// Agent events converted before what they gave is sent although more are ready.
 const MAX_EVENTS: usize = 256;
+
+/// How often whoever feeds the agent gets its turn before what is there is sent. An HTTP client
+/// hands over what it has read piece by piece, each time the piece before was taken; without
+/// these turns each of them would leave in a write of its own. A turn is no wait: it is over at
+/// once when nobody has anything to do.
+const TURNS: usize = 3;
 
 /// Why polling stopped.
 #[derive(Debug)]
@@ -37,7 +46,10 @@ pub(super) enum Stopped {
 }
 
 enum Step {
+    /// There is something to send, and nothing more for now.
     Flush,
+    /// There is more than enough.
+    Full,
     Stop(Stopped),
 }
 
@@ -58,17 +70,17 @@ pub(super) struct Drive {
 /// down and what waits for it stays small.
 pub(super) async fn drive(drive: Drive) -> Stopped {
     let Drive { agent, request, core, events, settler, goes_on } = drive;
-    let Ok(mut stream) = catch_unwind(AssertUnwindSafe(|| agent.run(request))) else {
+    let Ok(stream) = catch_unwind(AssertUnwindSafe(|| agent.run(request))) else {
         return Stopped::Panicked;
     };
+    let mut source = Source { stream, core: &core, room: MAX_EVENTS };
+    // The first events show the client that its run has begun.
+    let mut turns = 0;
     loop {
-        let step = std::future::poll_fn(|cx| {
-            catch_unwind(AssertUnwindSafe(|| drain(&mut stream, &core, cx)))
-                .unwrap_or(Poll::Ready(Step::Stop(Stopped::Panicked)))
-        });
-        if let Step::Stop(stopped) = step.await {
+        if let Step::Stop(stopped) = source.batch(turns).await {
             return stopped;
         }
+        turns = TURNS;
         let settled = core.settled();
         if !settled.is_empty() {
             if settler.settle(&settled).await.is_err() {
@@ -84,25 +96,57 @@ pub(super) async fn drive(drive: Drive) -> Stopped {
     }
 }
 
-fn drain(stream: &mut AgentStream, core: &Core, cx: &mut Context<'_>) -> Poll<Step> {
-    let mut waiting = 0;
-    for _ in 0..MAX_EVENTS {
-        let event = match stream.as_mut().poll_next(cx) {
-            Poll::Pending if waiting == 0 => return Poll::Pending,
-            Poll::Pending => break,
-            Poll::Ready(Some(Ok(event))) => event,
-            Poll::Ready(Some(Err(error))) => return stop(Stopped::Failed(error)),
-            Poll::Ready(None) => return stop(Stopped::StreamEnded),
-        };
-        match core.feed(&event) {
-            Fed::Waiting(bytes) => waiting = bytes,
-            Fed::Over => return stop(Stopped::Over),
+/// What the agent says, on its way into the shared batch.
+struct Source<'a> {
+    stream: AgentStream,
+    core: &'a Core,
+    /// How many events the batch may still take.
+    room: usize,
+}
+
+impl Source<'_> {
+    /// Waits for events, and takes along those that come within so many turns of the runtime.
+    async fn batch(&mut self, turns: usize) -> Step {
+        self.room = MAX_EVENTS;
+        let mut step = poll_fn(|cx| self.poll(cx)).await;
+        let mut left = turns;
+        while left > 0 && matches!(step, Step::Flush) {
+            yield_now().await;
+            match poll_fn(|cx| Poll::Ready(self.poll(cx))).await {
+                Poll::Pending => left -= 1,
+                Poll::Ready(next) => (step, left) = (next, turns),
+            }
         }
-        if waiting >= FULL {
-            break;
-        }
+        step
     }
-    Poll::Ready(Step::Flush)
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        catch_unwind(AssertUnwindSafe(|| self.drain(cx)))
+            .unwrap_or(Poll::Ready(Step::Stop(Stopped::Panicked)))
+    }
+
+    /// Converts what is ready.
+    fn drain(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        let mut waiting = 0;
+        while self.room > 0 {
+            let event = match self.stream.as_mut().poll_next(cx) {
+                Poll::Pending if waiting == 0 => return Poll::Pending,
+                Poll::Pending => return Poll::Ready(Step::Flush),
+                Poll::Ready(Some(Ok(event))) => event,
+                Poll::Ready(Some(Err(error))) => return stop(Stopped::Failed(error)),
+                Poll::Ready(None) => return stop(Stopped::StreamEnded),
+            };
+            match self.core.feed(&event) {
+                Fed::Waiting(bytes) => waiting = bytes,
+                Fed::Over => return stop(Stopped::Over),
+            }
+            if waiting >= FULL {
+                break;
+            }
+            self.room -= 1;
+        }
+        Poll::Ready(Step::Full)
+    }
 }
 
 fn stop(stopped: Stopped) -> Poll<Step> {

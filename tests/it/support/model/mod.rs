@@ -113,6 +113,11 @@ impl Endpoint {
         Arc::clone(&came[number])
     }
 
+    /// How many connections are open.
+    pub(crate) fn open(&self) -> usize {
+        *self.shared.open.borrow()
+    }
+
     /// Resolves when so many connections are open.
     pub(crate) async fn connections(&self, count: usize) {
         self.shared.open.subscribe().wait_for(|open| *open == count).await.unwrap();
