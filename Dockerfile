@@ -21,6 +21,8 @@ LABEL org.opencontainers.image.title="agentscope-agui" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN useradd --uid 10001 --user-group --create-home --shell /usr/sbin/nologin agentscope
 COPY LICENSE /usr/share/doc/agentscope-agui/LICENSE
+# Whom models and tools behind https are trusted by.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /usr/local/bin/agentscope-agui /usr/local/bin/
 # A container is reached from outside of it, whatever the mounted file leaves out.
 ENV SERVER_HOST=0.0.0.0

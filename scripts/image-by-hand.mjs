@@ -81,10 +81,13 @@ function build(stage, root, from) {
       const paths = words.filter((word) => !word.startsWith("--"));
       const to = paths.pop();
       for (const path of paths) {
-        if (!existsSync(join(source, path))) throw new Error(`COPY ${path}: not there`);
+        const own = existsSync(join(source, path));
+        // What the base image of an earlier stage has is taken from this machine.
+        const found = own || source === context ? join(source, path) : path;
+        if (!existsSync(found)) throw new Error(`COPY ${path}: not there`);
         const target = to.endsWith("/") ? join(inRoot(to), path.split("/").at(-1)) : inRoot(to);
         mkdirSync(dirname(target), { recursive: true });
-        cpSync(join(source, path), target, { recursive: true });
+        cpSync(found, target, { recursive: true, dereference: true });
       }
       say(`COPY ${rest}`);
     } else if (name === "RUN") {

@@ -1,6 +1,7 @@
 //! Resume entries -> decisions, and what people typed held against what was asked.
 
 use agui_adapter::resume::{AnswerError, Decision, OpenInterrupt, Verdict, decide};
+use jsonschema::PatternOptions;
 use serde_json::Value;
 
 use super::ledger::Begun;
@@ -29,10 +30,16 @@ pub(super) fn decisions(begun: &Begun) -> Result<Vec<Decision>, AnswerError> {
     Ok(decisions)
 }
 
+/// How often a pattern that looks around may try again: an answer must not hold up others.
+const MAX_BACKTRACKS: usize = 100_000;
+
 fn check(open: &OpenInterrupt, payload: &Value) -> Result<(), AnswerError> {
     let Some(schema) = open.interrupt.response_schema.as_ref() else { return Ok(()) };
     let schema = Value::Object(schema.clone());
-    let validator = match jsonschema::options().should_validate_formats(true).build(&schema) {
+    let options = jsonschema::options()
+        .should_validate_formats(true)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS));
+    let validator = match options.build(&schema) {
         Ok(validator) => validator,
         Err(error) => {
             // The agent's mistake, not the person's.

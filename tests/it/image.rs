@@ -77,6 +77,10 @@ fn the_image_starts_checks_and_stops_the_program() {
     assert_eq!(all("USER"), ["10001:10001"]);
     let binary = format!("/usr/local/bin/{name}");
     assert!(all("COPY").contains(&format!("--from=build {binary} /usr/local/bin/")));
+    // The base image has no certificate authorities, without which no model behind https is
+    // reached.
+    let authorities = "--from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/";
+    assert!(all("COPY").contains(&authorities.to_owned()));
     assert!(all("RUN").iter().any(|run| run.contains(&format!("--bin {name} "))));
 }
 

@@ -193,10 +193,13 @@ impl StreamContext {
             tool_call_id: None,
             response_schema: question.schema.clone(),
             expires_at: None,
-            metadata: Some(object([(
-                "agentscope.interruptKind",
-                serde_json::to_value(InterruptKind::InputRequired).ok(),
-            )])),
+            metadata: Some(object([
+                (
+                    "agentscope.interruptKind",
+                    serde_json::to_value(InterruptKind::InputRequired).ok(),
+                ),
+                ("agentscope.source", self.source_of(question.owner).map(Value::from)),
+            ])),
         };
         OpenInterrupt {
             interrupt,
