@@ -40,7 +40,7 @@ impl Server {
             (way.to_owned(), agent)
         });
         // Started with the server, and never there.
-        let nobody = json!({"transport": "streamable-http", "url": "http://127.0.0.1:9/mcp"});
+        let nobody = json!({"url": "http://127.0.0.1:9/mcp"});
         let config = json!({
             "server": {"host": "127.0.0.1", "port": 0},
             "agentscope": {
@@ -65,7 +65,7 @@ impl Server {
 
     fn start(mut command: Command, config: Option<NamedTempFile>) -> Done<Self> {
         let began = Instant::now();
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = child.spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
         let address = loop {

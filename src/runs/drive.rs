@@ -28,6 +28,10 @@ const MAX_EVENTS: usize = 256;
 /// once when nobody has anything to do.
 const TURNS: usize = 3;
 
+/// The number of events up to which the first batch of turns grows; each later one grows to four
+/// times as many. So a long answer that is all there shows its first words at once.
+const FIRST_GATHERED: usize = 8;
+
 /// Why polling stopped.
 #[derive(Debug)]
 pub(super) enum Stopped {
@@ -73,7 +77,7 @@ pub(super) async fn drive(drive: Drive) -> Stopped {
     let Ok(stream) = catch_unwind(AssertUnwindSafe(|| agent.run(request))) else {
         return Stopped::Panicked;
     };
-    let mut source = Source { stream, core: &core, room: MAX_EVENTS };
+    let mut source = Source { stream, core: &core, room: MAX_EVENTS, gathered: FIRST_GATHERED };
     // The first events show the client that its run has begun.
     let mut turns = 0;
     loop {
@@ -102,6 +106,8 @@ struct Source<'a> {
     core: &'a Core,
     /// How many events the batch may still take.
     room: usize,
+    /// How many events end its turns.
+    gathered: usize,
 }
 
 impl Source<'_> {
@@ -110,12 +116,16 @@ impl Source<'_> {
         self.room = MAX_EVENTS;
         let mut step = poll_fn(|cx| self.poll(cx)).await;
         let mut left = turns;
-        while left > 0 && matches!(step, Step::Flush) {
+        while left > 0 && matches!(step, Step::Flush) && MAX_EVENTS - self.room < self.gathered {
             yield_now().await;
             match poll_fn(|cx| Poll::Ready(self.poll(cx))).await {
                 Poll::Pending => left -= 1,
                 Poll::Ready(next) => (step, left) = (next, turns),
             }
+        }
+        // Only those that are full: a paced stream never needs more.
+        if MAX_EVENTS - self.room >= self.gathered {
+            self.gathered = (self.gathered * 4).min(MAX_EVENTS);
         }
         step
     }
