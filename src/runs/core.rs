@@ -27,6 +27,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Permit;
 
 use super::{
+    begun::BegunCalls,
     joiner::{Joiner, Joiners},
     ledger::Settled,
     opening::Opening,
@@ -58,6 +59,8 @@ struct State {
     joiners: Joiners,
     /// Approved calls of this run that have no result yet.
     claimed: Claimed,
+    /// Approved calls that are being executed.
+    begun: BegunCalls,
     /// Their results, until they are stored.
     settled: Vec<Settled>,
     /// What the client had when it left; `None` = it is there.
@@ -125,6 +128,7 @@ impl Core {
             sent: 0,
             joiners: Joiners::default(),
             claimed: claimed(&opening.decisions),
+            begun: BegunCalls::new(&opening.decisions),
             settled: Vec::new(),
             seen: None,
             had_state: request.input.state.is_some() || opening.stored_state.is_some(),
@@ -138,7 +142,7 @@ impl Core {
     /// Converts one event of the agent.
     pub(super) fn feed(&self, event: &AgentEvent) -> Fed {
         let mut state = self.lock();
-        let State { adapter, batch, weight: held, last_len, end, closed, .. } = &mut *state;
+        let State { adapter, batch, weight: held, last_len, end, closed, begun, .. } = &mut *state;
         if *closed || end.is_some() {
             return Fed::Over;
         }
@@ -146,6 +150,7 @@ impl Core {
             batch.reserve(*last_len);
         }
         let before = batch.len();
+        begun.note(event);
         *end = adapter.on_event(event, batch);
         *held += batch.iter().skip(before).map(|event| weight(event, FULL)).sum::<usize>();
         let (over, held) = (end.is_some(), *held);
@@ -275,6 +280,7 @@ impl Core {
     /// Lets the adapter end the stream. If it cannot, because the panic that ends the run was its
     /// own, the stream still gets its terminal event.
     fn finish(&self, state: &mut State, end: StreamEnd) -> RunEnd {
+        self.cut_off(state);
         let State { adapter, batch, sent, clock, .. } = state;
         let before = batch.len();
         let finished = catch_unwind(AssertUnwindSafe(|| adapter.finish(end, batch)));
@@ -296,6 +302,23 @@ impl Core {
                 kept: None,
             }
         })
+    }
+
+    /// Calls that were approved and are being executed get a result that says so: they are settled
+    /// like those that have one, and nobody executes them again.
+    fn cut_off(&self, state: &mut State) {
+        let before = state.batch.len();
+        for event in state.begun.cut_off() {
+            let State { adapter, batch, .. } = state;
+            // If the adapter panicked, it does so again; then the call is open again.
+            let fed = catch_unwind(AssertUnwindSafe(|| adapter.on_event(&event, batch)));
+            if fed.is_err() {
+                state.batch.truncate(before);
+                return;
+            }
+            state.note_child_results();
+        }
+        state.note_results(before);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

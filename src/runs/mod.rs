@@ -6,6 +6,7 @@
 //! use this room directly.
 
 mod answers;
+mod begun;
 mod connect;
 mod core;
 mod drive;

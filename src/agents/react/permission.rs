@@ -152,6 +152,10 @@ fn suggestion(name: &str) -> Value {
 /// Whether a rule that a client sends is the one that was suggested for this tool. Its `source`
 /// does not matter.
 fn is_suggested(rule: &Value, entry: &Entry) -> bool {
+    // As rules stand in the configuration.
+    if let Value::String(rule) = rule {
+        return names(rule, entry);
+    }
     let text = |key: &str| rule.get(key).and_then(Value::as_str);
     let whole_tool = rule.get("rule_content").is_none_or(Value::is_null);
     let allows = text("behavior").is_some_and(|behavior| behavior.eq_ignore_ascii_case("allow"));
@@ -164,6 +168,17 @@ fn any_names(rules: &[String], entry: &Entry) -> bool {
 
 fn names(rule: &str, entry: &Entry) -> bool {
     rule == entry.name || rule == entry.bare || is_qualified(rule, entry)
+}
+
+/// The rules that name none of these tools, each with the list that it stands in.
+pub(super) fn unknown_rules<'a>(
+    config: &'a PermissionConfig,
+    entries: &[&Entry],
+) -> Vec<(&'static str, &'a str)> {
+    let PermissionConfig { allow, ask, deny, .. } = config;
+    let lists = [("allow", allow), ("ask", ask), ("deny", deny)];
+    let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |r| (list, &**r)));
+    rules.filter(|(_, rule)| !entries.iter().any(|entry| names(rule, entry))).collect()
 }
 
 /// As [`names`], but a rule for one source's tool never allows a tool of another source that is

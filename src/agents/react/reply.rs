@@ -13,7 +13,7 @@ use super::{
     history,
     keep::Kept,
     park::Parked,
-    permission::Permissions,
+    permission::{Permissions, unknown_rules},
     prompt::with_state,
     resume::{Answers, accepted_rules, slots, with_arguments},
     round::{Round, Start},
@@ -353,21 +353,37 @@ impl Parts {
         let delegates = subagent::depth_left(request, self.max_subagent_depth) > 0;
         if self.sources.is_empty() {
             let cached = if delegates { &self.whole } else { &self.leaf };
-            return Ok(Arc::clone(
-                cached.get_or_init(|| Arc::new(self.put_together(Vec::new(), delegates))),
-            ));
+            return Ok(Arc::clone(cached.get_or_init(|| {
+                let own = self.put_together(Vec::new(), delegates);
+                self.notices.tell(&self.name, delegates, own.notices());
+                Arc::new(own)
+            })));
         }
         let session = &*request.session;
         let found = join_all(self.sources.iter().map(|source| source.tools(session))).await;
         let mut tools = Vec::new();
+        let (mut all, mut missing) = (true, Vec::new());
         for found in found {
-            tools.extend(found?);
+            match found? {
+                Some(found) => {
+                    tools.extend(found.tools);
+                    missing.extend(found.missing);
+                }
+                None => all = false,
+            }
         }
-        Ok(Arc::new(self.put_together(tools, delegates)))
+        let own = self.put_together(tools, delegates);
+        let mut notices = own.notices().to_vec();
+        notices.extend(missing);
+        if all {
+            notices.extend(self.names_of_nothing(&own));
+        }
+        self.notices.tell(&self.name, delegates, &notices);
+        Ok(Arc::new(own))
     }
 
     /// In the order of the configuration: a source's tools stand where it is listed.
-    fn put_together(
+    pub(super) fn put_together(
         &self,
         from_sources: Vec<(Arc<str>, Arc<dyn Tool>)>,
         delegates: bool,
@@ -375,25 +391,46 @@ impl Parts {
         let mut tools = self.tools.clone();
         tools.extend(from_sources);
         let subagents = if delegates { self.subagent_tools() } else { Vec::new() };
-        let own = OwnTools::new(&tools, &self.external, &subagents);
-        self.notices.tell(&self.name, delegates, own.notices());
-        own
+        OwnTools::new(&tools, &self.external, &subagents)
+    }
+
+    /// What the configuration names and no tool is called, now that all tools are known. A rule
+    /// that denies may be meant for those below.
+    pub(super) fn names_of_nothing(&self, own: &OwnTools) -> Vec<String> {
+        let entries: Vec<&Entry> = own.entries().collect();
+        let rules = unknown_rules(&self.permission, &entries).into_iter().filter(|(list, rule)| {
+            let is_subagent =
+                self.subagents.iter().any(|id| id == rule.trim_start_matches("subagent:"));
+            !is_subagent && (*list != "deny" || self.subagents.is_empty())
+        });
+        rules
+            .map(|(list, rule)| format!("`{rule}` under permission.{list} names no tool"))
+            .collect()
     }
 }
 
+/// What a source gives to a run.
+pub(super) struct Found {
+    pub(super) tools: Vec<(Arc<str>, Arc<dyn Tool>)>,
+    /// What the log should say of names that it does not have.
+    pub(super) missing: Vec<String>,
+}
+
 impl Source {
-    /// The tools that the agent uses of it; none of an optional one that is not there.
-    async fn tools(&self, session: &str) -> Result<Vec<(Arc<str>, Arc<dyn Tool>)>, AgentError> {
+    /// The tools that the agent uses of it; `None` = an optional one that is not there.
+    pub(super) async fn tools(&self, session: &str) -> Result<Option<Found>, AgentError> {
         let source: &dyn ToolSource = &*self.source;
         let name: Arc<str> = source.name().into();
         match source.tools(session).await {
             Ok(tools) => {
+                let missing = self.missing(&tools);
                 let wanted = tools.into_iter().filter(|tool| self.wants(&tool.spec().name));
-                Ok(wanted.map(|tool| (Arc::clone(&name), tool)).collect())
+                let tools = wanted.map(|tool| (Arc::clone(&name), tool)).collect();
+                Ok(Some(Found { tools, missing }))
             }
             Err(error) if source.is_optional() => {
                 tracing::warn!(source = &*name, cause = error.cause, "a run goes on without tools");
-                Ok(Vec::new())
+                Ok(None)
             }
             Err(error) => Err(AgentError {
                 code: "TOOLS_UNAVAILABLE",
@@ -401,6 +438,17 @@ impl Source {
                 cause: Some(error.to_string()),
             }),
         }
+    }
+
+    fn missing(&self, tools: &[Arc<dyn Tool>]) -> Vec<String> {
+        let name = self.source.name();
+        let lists = [("include", &self.include), ("exclude", &self.exclude)];
+        let named =
+            lists.into_iter().flat_map(|(list, names)| names.iter().map(move |n| (list, n)));
+        named
+            .filter(|(_, wanted)| tools.iter().all(|tool| tool.spec().name != **wanted))
+            .map(|(list, wanted)| format!("`{wanted}` under {list} is no tool of {name}"))
+            .collect()
     }
 
     fn wants(&self, tool: &str) -> bool {

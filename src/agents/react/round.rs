@@ -169,7 +169,7 @@ impl Round {
         for slot in &self.slots {
             let answers = match &slot.standing {
                 Standing::Done { shown, .. } => !shown,
-                Standing::Run(_) => !asks,
+                Standing::Run(_) => !asks && !reply.runs_in_turn(&slot.call.name),
                 _ => false,
             };
             if answers {
@@ -196,16 +196,21 @@ impl Round {
                 self.start(at, reply);
             }
         }
-        self.start_next(reply);
+        self.start_next(reply, out);
     }
 
     /// Starts the next of the calls that run one behind the other.
-    fn start_next(&mut self, reply: &Reply) {
+    fn start_next(&mut self, reply: &Reply, out: &mut Vec<AgentEvent>) {
         self.in_turn = None;
         while self.in_turn.is_none()
             && let Some(at) = self.queue.pop_front()
         {
             self.in_turn = self.start(at, reply).then_some(at);
+            // Not before its turn: a call that has begun is not executed again, whatever happens.
+            if let (Some(_), Some(slot)) = (self.in_turn, self.slots.get(at)) {
+                let (call, name) = (slot.call.id.clone(), slot.call.name.clone());
+                say(out, AgentEventKind::ToolResultStart { reply: self.id.clone(), call, name });
+            }
         }
     }
 
@@ -258,7 +263,7 @@ impl Round {
             Step::Waits { parked } => slot.standing = Standing::Child { parked },
         }
         if self.in_turn == Some(at) {
-            self.start_next(reply);
+            self.start_next(reply, out);
         }
         Ok(())
     }
@@ -266,9 +271,9 @@ impl Round {
     /// The run was told to stop: what runs is given up, and calls have a result that says so.
     pub(super) fn interrupt(&mut self, out: &mut Vec<AgentEvent>) {
         self.running.clear();
-        for slot in &mut self.slots {
+        for (at, slot) in self.slots.iter_mut().enumerate() {
             let begun = match slot.standing {
-                Standing::Run(_) => true,
+                Standing::Run(_) => !self.queue.contains(&at),
                 Standing::Elsewhere => false,
                 _ => continue,
             };

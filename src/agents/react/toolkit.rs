@@ -272,6 +272,11 @@ impl OwnTools {
         Self { entries, specs, notices }
     }
 
+    /// The tools, in no order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
     /// What the log should say of their names.
     pub fn notices(&self) -> &[String] {
         &self.notices

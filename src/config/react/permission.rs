@@ -84,7 +84,7 @@ pub(crate) fn warnings(id: &str, react: &ReactConfig) -> Vec<String> {
     let PermissionConfig { allow, ask, deny, .. } = permission;
     let lists = [("allow", allow), ("ask", ask), ("deny", deny)];
     let rules = lists.iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
-    let unknown = rules.filter(|(_, rule)| {
+    let unknown = rules.filter(|(list, rule)| {
         let (source, tool) = match rule.split_once(':') {
             Some((source, tool)) => (Some(source), tool),
             None => (None, rule.as_str()),
@@ -92,7 +92,9 @@ pub(crate) fn warnings(id: &str, react: &ReactConfig) -> Vec<String> {
         let mut tools = tools.iter().filter(|other| source.is_none_or(|s| other.source() == s));
         let is_subagent =
             source.is_none_or(|s| s == "subagent") && subagents.iter().any(|other| other == tool);
-        !is_subagent && !tools.any(|other| other.may_provide(tool))
+        // What is denied is denied to those below as well.
+        let is_meant_for_others = **list == "deny" && !subagents.is_empty();
+        !is_subagent && !is_meant_for_others && !tools.any(|other| other.may_provide(tool))
     });
     unknown
         .map(|(list, rule)| {

@@ -108,7 +108,7 @@ impl McpTool {
     ) -> Result<Flight, Failure> {
         let used = self.server.link(&self.session).map_err(Failure::NotReady)?;
         let patience = self.server.setup.config.timeout;
-        let ready = used.link().ready(patience).await.map_err(Failure::NotReady)?;
+        let ready = used.link().ready(patience, false).await.map_err(Failure::NotReady)?;
         Flight::send(used, ready.live, CallToolRequest::new(params), meta(&call.context)).await
     }
 

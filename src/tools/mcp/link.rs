@@ -78,13 +78,15 @@ impl Link {
         self.state.borrow().clone()
     }
 
-    /// The connection, once there is one; waits for it as long as `patience`.
-    pub(super) async fn ready(&self, patience: Duration) -> Result<Ready, String> {
+    /// The connection, once there is one; waits for it as long as `patience`, and not at all for
+    /// one that has failed, if its tools `may_miss`.
+    pub(super) async fn ready(&self, patience: Duration, may_miss: bool) -> Result<Ready, String> {
         let mut states = self.state.subscribe();
         let usable = |state: &State| match state {
             State::Ready(ready) => !ready.live.tap.gone.is_cancelled(),
             State::Ended => true,
-            State::Starting | State::Failed(_) => false,
+            State::Failed(_) => may_miss,
+            State::Starting => false,
         };
         self.wanted.notify_one();
         let state = match timeout(patience, states.wait_for(usable)).await {

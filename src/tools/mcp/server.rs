@@ -177,7 +177,8 @@ impl ToolSource for Source {
             let server = &self.0;
             let failed = |cause| SourceError { source_name: server.setup.name.to_string(), cause };
             let used = server.link(session).map_err(failed)?;
-            let ready = used.link().ready(server.setup.config.timeout).await.map_err(failed)?;
+            let McpServerConfig { timeout, optional, .. } = server.setup.config;
+            let ready = used.link().ready(timeout, optional).await.map_err(failed)?;
             let session: Arc<str> = session.into();
             let tool = |spec| -> Arc<dyn Tool> {
                 Arc::new(McpTool::new(Arc::clone(server), Arc::clone(&session), spec))

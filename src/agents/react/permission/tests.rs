@@ -229,6 +229,8 @@ fn an_accepted_rule_spares_the_next_ask_of_the_thread() {
         json!({"tool_name": "wipe", "rule_content": null, "behavior": "allow", "source": "suggested"}),
         json!({"tool_name": "wipe", "behavior": "ALLOW"}),
         json!({"tool_name": "files:wipe", "behavior": "allow"}),
+        json!("wipe"),
+        json!("files:wipe"),
     ] {
         let (permissions, more) = accepting(&[rule]);
         assert!(more);
@@ -255,7 +257,7 @@ fn a_rule_that_was_not_suggested_allows_nothing() {
         json!({"tool_name": "wipe", "rule_content": "/tmp/*", "behavior": "allow"}),
         json!({"tool_name": "wipe", "rule_content": null, "behavior": "deny"}),
         json!({"tool_name": "wipe", "rule_content": null}),
-        json!("wipe"),
+        json!("web_search"),
         json!(null),
     ] {
         let (permissions, more) = accepting(std::slice::from_ref(&rule));

@@ -75,9 +75,9 @@ async fn tools_run_one_behind_the_other_if_that_is_wanted() {
         acting(&ran.lines)[..6],
         [
             "TOOL_RESULT_START r2 c1 a",
-            "TOOL_RESULT_START r2 c2 b",
             r#"agui.state Set(Object {"by": String("a")})"#,
             "TOOL_RESULT_END r2 c1 success",
+            "TOOL_RESULT_START r2 c2 b",
             r#"agui.state Set(Object {"by": String("b")})"#,
             "TOOL_RESULT_END r2 c2 success",
         ]

@@ -161,6 +161,30 @@ async fn what_is_ready_comes_without_a_pause() {
 }
 
 #[tokio::test]
+async fn names_that_no_tool_has_are_told_once_all_tools_are_known() {
+    let model = Script::new([]);
+    let mut parts = parts(&model, Vec::new());
+    parts.sources = vec![source(false, Some(vec![echo("a"), echo("b")]), &["a", "x"], &["y"])];
+    parts.permission.deny = vec!["server:aa".to_owned(), "a".to_owned()];
+    parts.permission.ask = vec!["b".to_owned()];
+    let found = parts.sources[0].tools("session").await.unwrap().unwrap();
+    assert_eq!(
+        found.missing,
+        ["`x` under include is no tool of server", "`y` under exclude is no tool of server"]
+    );
+    let own = parts.put_together(found.tools, true);
+    // What is not included is not there.
+    let unknown = [
+        "`b` under permission.ask names no tool",
+        "`server:aa` under permission.deny names no tool",
+    ];
+    assert_eq!(parts.names_of_nothing(&own), unknown);
+    // A denial may be meant for sub-agents.
+    parts.subagents = vec!["child".to_owned()];
+    assert_eq!(parts.names_of_nothing(&own), &unknown[..1]);
+}
+
+#[tokio::test]
 async fn tools_that_share_a_name_are_told_apart() {
     let model = Script::new([says("Ok")]);
     let mut parts = parts(&model, vec![echo("own")]);
