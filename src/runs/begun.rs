@@ -58,10 +58,10 @@ impl BegunCalls {
             return;
         }
         match &event.kind {
-            AgentEventKind::ToolResultStart { call, .. } => {
-                if self.approved.iter().any(|approved| approved.is(event, call)) {
-                    self.begun.push(event.clone());
-                }
+            AgentEventKind::ToolResultStart { call, .. }
+                if self.approved.iter().any(|approved| approved.is(event, call)) =>
+            {
+                self.begun.push(event.clone());
             }
             AgentEventKind::ToolResultEnd { call, .. } => {
                 self.begun.retain(|begun| !is_of(begun, event, call));
@@ -96,4 +96,75 @@ fn results(begun: AgentEvent) -> Vec<AgentEvent> {
         state: ResultState::Interrupted,
     };
     [text, end].map(|kind| AgentEvent { kind, ..begun.clone() }).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn approved(call: &str, source: Option<&str>, task: Option<&str>) -> Decision {
+        let decision = json!({
+            "open": {
+                "interrupt": {"id": "i", "reason": "tool_call"}, "kind": "permission_confirm",
+                "reply": "r", "source": source, "task": task,
+            },
+            "status": "resolved", "payload": null,
+            "verdict": {"type": "approved", "edited": false, "rules": [], "call":
+                {"id": call, "wireId": call, "name": "f", "arguments": "{}"}},
+        });
+        serde_json::from_value(decision).unwrap()
+    }
+
+    fn event(kind: AgentEventKind, source: Option<&str>, task: Option<&str>) -> AgentEvent {
+        let mut event = AgentEvent::local(kind);
+        event.source = source.map(Into::into);
+        event.metadata.extend(task.map(|task| ("taskId".to_owned(), task.into())));
+        event
+    }
+
+    fn start(call: &str) -> AgentEventKind {
+        let (reply, call, name) = ("r".to_owned(), call.to_owned(), "f".to_owned());
+        AgentEventKind::ToolResultStart { reply, call, name }
+    }
+
+    fn end(call: &str, state: ResultState) -> AgentEventKind {
+        AgentEventKind::ToolResultEnd { reply: "r".to_owned(), call: call.to_owned(), state }
+    }
+
+    #[test]
+    fn what_has_begun_and_not_ended_is_cut_off() {
+        let mut calls = BegunCalls::new(&[approved("a", None, None), approved("b", None, None)]);
+        for call in ["a", "b", "not-approved"] {
+            calls.note(&event(start(call), None, None));
+        }
+        calls.note(&event(end("a", ResultState::Success), None, None));
+        // A second beginning of what has its result is none.
+        calls.note(&event(start("a"), None, None));
+        let text =
+            AgentEventKind::ToolResultTextDelta { call: "b".to_owned(), delta: CUT_OFF.to_owned() };
+        let expected =
+            [event(text, None, None), event(end("b", ResultState::Interrupted), None, None)];
+        assert_eq!(calls.cut_off(), expected);
+        assert_eq!(calls.cut_off(), []);
+    }
+
+    #[test]
+    fn calls_of_children_are_told_apart_by_their_child_and_its_invocation() {
+        let child = Some("main/child");
+        let mut calls = BegunCalls::new(&[
+            approved("a", child, Some("one")),
+            approved("a", child, Some("two")),
+        ]);
+        calls.note(&event(start("a"), None, None));
+        calls.note(&event(start("a"), child, Some("three")));
+        assert_eq!(calls.cut_off(), []);
+        calls.note(&event(start("a"), child, Some("one")));
+        calls.note(&event(start("a"), child, Some("two")));
+        calls.note(&event(end("a", ResultState::Success), child, Some("one")));
+        let cut_off = calls.cut_off();
+        assert_eq!(cut_off.len(), 2);
+        assert_eq!(cut_off[1], event(end("a", ResultState::Interrupted), child, Some("two")));
+    }
 }
